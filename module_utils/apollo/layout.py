@@ -1,0 +1,254 @@
+"""From a plan and the nodes to engines: who serves what, where, with which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ansible.module_utils.apollo.arguments import merge, render
+from ansible.module_utils.apollo.catalog import Catalog, find, find_variant
+from ansible.module_utils.apollo.names import unknown_name
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as the plan sees it. ``address`` is the one on the fabric, without prefix length."""
+
+    name: str
+    address: str
+    interface: str
+    hca: str | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """What this site adds to every engine: ranks and GPUs per node, paths, ports, overlays."""
+
+    gpus_per_node: int = 4
+    ranks_per_node: int | None = None
+    model_path: str = "/models"
+    first_port: int = 8000
+    first_master_port: int = 29501
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    log: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One replica of the plan with its names resolved."""
+
+    index: int
+    name: str
+    model: Mapping[str, Any]
+    variant: Mapping[str, Any]
+    nodes: tuple[Node, ...]
+    gpus: tuple[int, ...]
+    all_gpus: bool
+    arguments: Mapping[str, Any]
+    port: int
+
+
+def resolve_plan(name: str, catalog: Catalog, nodes: Sequence[Node], site: Site) -> dict[str, Any]:
+    """Resolve the plan ``name`` to its layout: engines, endpoints, models, gateway and ports.
+
+    Raises ValueError, one line each, for unknown names, nodes or GPUs that are not there,
+    GPUs given twice, and a variant of another model.
+    """
+    plan = find(catalog, "plans", name)
+    replicas = _replicas(plan, catalog, nodes, site)
+    _refuse_shared_gpus(plan["name"], replicas)
+    engines = [_engine(replica, rank, site) for replica in replicas for rank in range(len(replica.nodes))]
+    return {
+        "plan": plan["name"],
+        "engines": engines,
+        "endpoints": [_endpoint(replica, site) for replica in replicas],
+        "models": _models(replicas),
+        "gateway": dict(plan["gateway"]),
+        "ports": {node.name: _ports(engines, node.name) for node in nodes},
+    }
+
+
+def _replicas(plan: Mapping[str, Any], catalog: Catalog, nodes: Sequence[Node], site: Site) -> list[Replica]:
+    replicas: list[Replica] = []
+    heads: dict[str, int] = {}
+    for index, entry in enumerate(plan["replicas"]):
+        where = f"plan '{plan['name']}', replica {index}"
+        placed = tuple(_node(where, wanted, nodes) for wanted in entry["nodes"])
+        if len(set(placed)) != len(placed):
+            raise ValueError(f"{where}: names a node twice ({entry['nodes']}): name each node once")
+        slot = heads.get(placed[0].name, 0)
+        heads[placed[0].name] = slot + 1
+        gpus = _gpus(where, entry.get("gpus"), site)
+        replicas.append(
+            Replica(
+                index=index,
+                name=f"vllm-{plan['name']}-{index}",
+                model=find(catalog, "models", entry["model"]),
+                variant=_variant(where, entry, catalog),
+                nodes=placed,
+                gpus=gpus,
+                all_gpus=len(gpus) == site.gpus_per_node,
+                arguments=entry.get("arguments") or {},
+                port=site.first_port + slot,
+            )
+        )
+    return replicas
+
+
+def _node(where: str, wanted: int | str, nodes: Sequence[Node]) -> Node:
+    by_name = {node.name: node for node in nodes}
+    if isinstance(wanted, str):
+        if wanted not in by_name:
+            raise ValueError(f"{where}: {unknown_name('node', wanted, by_name)}")
+        return by_name[wanted]
+    if wanted >= len(nodes):
+        raise ValueError(
+            f"{where}: wants node number {wanted}, but there are {len(nodes)} (counted from 0: "
+            f"{', '.join(by_name) or 'none'}): add a node to the inventory or choose a smaller plan"
+        )
+    return nodes[wanted]
+
+
+def _gpus(where: str, wanted: Sequence[int] | None, site: Site) -> tuple[int, ...]:
+    present = tuple(range(site.gpus_per_node))
+    if wanted is None:
+        return present
+    missing = sorted(set(wanted) - set(present))
+    if missing:
+        raise ValueError(f"{where}: wants GPU {missing[0]}, but a node has GPUs 0 to {present[-1]}: name those")
+    return tuple(wanted)
+
+
+def _variant(where: str, entry: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+    variant = find_variant(catalog, entry["variant"])
+    if variant["model"] != entry["model"]:
+        raise ValueError(
+            f"{where}: variant '{variant['name']}' is for model '{variant['model']}', "
+            f"not '{entry['model']}': choose a variant of that model"
+        )
+    return variant
+
+
+def _refuse_shared_gpus(plan: str, replicas: Sequence[Replica]) -> None:
+    owner: dict[tuple[str, int], int] = {}
+    for replica in replicas:
+        for gpu in ((node.name, gpu) for node in replica.nodes for gpu in replica.gpus):
+            if gpu in owner:
+                raise ValueError(
+                    f"plan '{plan}': GPU {gpu[1]} of {gpu[0]} is given to replica {owner[gpu]} "
+                    f"and to replica {replica.index}: give each GPU to one"
+                )
+            owner[gpu] = replica.index
+
+
+def _engine(replica: Replica, rank: int, site: Site) -> dict[str, Any]:
+    node, ranks = replica.nodes[rank], len(replica.nodes)
+    return {
+        "name": replica.name,
+        "replica": replica.index,
+        "rank": rank,
+        "ranks": ranks,
+        "node": node.name,
+        "model": replica.model["name"],
+        "served_name": replica.model["served_name"],
+        "variant": replica.variant["name"],
+        "gpus": list(replica.gpus),
+        "all_gpus": replica.all_gpus,
+        "address": node.address,
+        "port": replica.port if rank == 0 else None,
+        "master_port": _master_port(replica, site) if ranks > 1 else None,
+        "arguments": _arguments(replica, rank, site),
+        "environment": _environment(replica, node, site),
+        "log": dict(site.log if site.log is not None else replica.variant.get("log") or {"must": [], "must_not": []}),
+    }
+
+
+def _arguments(replica: Replica, rank: int, site: Site) -> list[str]:
+    arguments = merge(
+        {"served-model-name": replica.model["served_name"]},
+        {"host": replica.nodes[0].address, "port": replica.port} if rank == 0 else {},
+        _parallelism(replica, site),
+        replica.variant["arguments"],
+        replica.arguments,
+        site.arguments,
+        _span(replica, rank, site),
+    )
+    return [_model_path(replica, site), *render(arguments)]
+
+
+def _parallelism(replica: Replica, site: Site) -> dict[str, int]:
+    """Tensor parallel over all ranks of the replica, or inside a node with pipeline stages over the nodes."""
+    per_node, nodes = site.ranks_per_node or len(replica.gpus), len(replica.nodes)
+    if replica.variant["parallelism"] == "pipeline-over-nodes":
+        return {"tensor-parallel-size": per_node, "pipeline-parallel-size": nodes}
+    return {"tensor-parallel-size": per_node * nodes}
+
+
+def _span(replica: Replica, rank: int, site: Site) -> dict[str, Any]:
+    if len(replica.nodes) == 1:
+        return {}
+    return {
+        "nnodes": len(replica.nodes),
+        "node-rank": rank,
+        "master-addr": replica.nodes[0].address,
+        "master-port": _master_port(replica, site),
+        "headless": rank > 0,
+    }
+
+
+def _master_port(replica: Replica, site: Site) -> int:
+    return site.first_master_port + replica.index
+
+
+def _environment(replica: Replica, node: Node, site: Site) -> dict[str, str]:
+    fabric: dict[str, Any] = {}
+    if len(replica.nodes) > 1:
+        names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
+        fabric = dict.fromkeys(names, node.interface)
+        fabric["NCCL_IB_HCA"] = f"={node.hca}" if node.hca else None
+    merged = merge({"VLLM_HOST_IP": node.address}, fabric, replica.variant["environment"], site.environment)
+    return {name: str(value) for name, value in merged.items()}
+
+
+def _endpoint(replica: Replica, site: Site) -> dict[str, Any]:
+    head = replica.nodes[0]
+    return {
+        "name": replica.name,
+        "replica": replica.index,
+        "node": head.name,
+        "address": head.address,
+        "port": replica.port,
+        "url": f"http://{head.address}:{replica.port}",
+        "served_name": replica.model["served_name"],
+        "model": replica.model["name"],
+        "variant": replica.variant["name"],
+        "model_path": _model_path(replica, site),
+    }
+
+
+def _model_path(replica: Replica, site: Site) -> str:
+    return f"{site.model_path.rstrip('/')}/{replica.model['directory']}"
+
+
+def _models(replicas: Sequence[Replica]) -> list[dict[str, Any]]:
+    models: dict[str, dict[str, Any]] = {}
+    for replica in replicas:
+        model = models.setdefault(replica.model["name"], {**replica.model, "nodes": []})
+        model["nodes"] += [node.name for node in replica.nodes if node.name not in model["nodes"]]
+    return list(models.values())
+
+
+def _ports(engines: Sequence[Mapping[str, Any]], node: str) -> list[int]:
+    mine = [engine for engine in engines if engine["node"] == node and engine["rank"] == 0]
+    return sorted(port for engine in mine for port in (engine["port"], engine["master_port"]) if port)
+
+
+def site_of(options: Mapping[str, Any]) -> Site:
+    """Make a Site of a mapping; a key that Site does not have raises ValueError."""
+    known = asdict(Site())
+    for key in options:
+        if key not in known:
+            raise ValueError(unknown_name("site option", key, known))
+    return Site(**options)

@@ -1,0 +1,134 @@
+"""A plan resolved to engines on nodes."""
+
+from typing import Any
+
+import pytest
+from ansible.module_utils.apollo.layout import Node, Site, resolve_plan, site_of
+
+NODES = [Node(f"n{i}", f"10.0.0.{i}", "ib0", "mlx5_0") for i in range(4)]
+
+
+def catalog(**plans: list[dict[str, Any]]) -> dict[str, Any]:
+    gateway = {"cap_per_endpoint": 2, "queue_limit": 1, "queue_timeout_s": 5}
+    models = ("small", "large")
+    variants = {
+        "small-base": {"model": "small", "parallelism": "tensor", "arguments": {"dtype": "bfloat16"}},
+        "large-base": {"model": "large", "parallelism": "tensor", "arguments": {"no-async-scheduling": True}},
+        "large-async": {
+            "extends": "large-base",
+            "model": "large",
+            "parallelism": "tensor",
+            "arguments": {"no-async-scheduling": None, "async-scheduling": True},
+        },
+        "large-pp": {"extends": "large-base", "model": "large", "parallelism": "pipeline-over-nodes"},
+        "ring-a": {"extends": "ring-b", "model": "large", "parallelism": "tensor"},
+        "ring-b": {"extends": "ring-a", "model": "large", "parallelism": "tensor"},
+    }
+    return {
+        "models": {name: {"name": name, "served_name": name, "directory": name.title()} for name in models},
+        "variants": {name: {"name": name, **entry} for name, entry in variants.items()},
+        "plans": {name: {"name": name, "replicas": entries, "gateway": gateway} for name, entries in plans.items()},
+    }
+
+
+def small(*nodes: int | str, **more: Any) -> dict[str, Any]:
+    return {"model": "small", "variant": "small-base", "nodes": list(nodes), **more}
+
+
+def large(*nodes: int, variant: str = "large-base", **more: Any) -> dict[str, Any]:
+    return {"model": "large", "variant": variant, "nodes": list(nodes), **more}
+
+
+def resolve(replicas: list[dict[str, Any]], site: Site | None = None) -> dict[str, Any]:
+    return resolve_plan("p", catalog(p=replicas), NODES, site or Site())
+
+
+def value_of(arguments: list[str], flag: str) -> str:
+    return arguments[arguments.index(flag) + 1]
+
+
+def test_two_endpoints_listen_on_their_own_fabric_address() -> None:
+    layout = resolve([small(0), small(1)])
+    assert [e["url"] for e in layout["endpoints"]] == ["http://10.0.0.0:8000", "http://10.0.0.1:8000"]
+    assert all("--nnodes" not in engine["arguments"] for engine in layout["engines"])
+
+
+def test_tensor_parallel_spans_all_gpus_of_both_nodes() -> None:
+    head, worker = resolve([large(0, 1)])["engines"]
+    assert value_of(head["arguments"], "--tensor-parallel-size") == "8"
+    assert value_of(worker["arguments"], "--node-rank") == "1"
+    assert value_of(worker["arguments"], "--master-addr") == "10.0.0.0"
+    assert "--headless" in worker["arguments"] and "--headless" not in head["arguments"]
+    assert worker["port"] is None and "--port" not in worker["arguments"]
+
+
+def test_pipeline_puts_one_stage_on_each_node() -> None:
+    head = resolve([large(0, 1, variant="large-pp")])["engines"][0]
+    assert value_of(head["arguments"], "--tensor-parallel-size") == "4"
+    assert value_of(head["arguments"], "--pipeline-parallel-size") == "2"
+
+
+def test_a_variant_drops_what_it_sets_to_null() -> None:
+    arguments = resolve([large(0, 1, variant="large-async")])["engines"][0]["arguments"]
+    assert "--async-scheduling" in arguments and "--no-async-scheduling" not in arguments
+
+
+def test_named_gpus_share_a_node_on_ports_of_their_own() -> None:
+    layout = resolve([small(0, gpus=[0, 1]), small(0, gpus=[2, 3])])
+    assert [e["port"] for e in layout["endpoints"]] == [8000, 8001]
+    assert layout["ports"]["n0"] == [8000, 8001]
+    assert [engine["all_gpus"] for engine in layout["engines"]] == [False, False]
+    assert value_of(layout["engines"][1]["arguments"], "--tensor-parallel-size") == "2"
+
+
+def test_fabric_environment_only_where_a_replica_spans_nodes() -> None:
+    spanning, single = resolve([large(0, 1), small(2)])["engines"][0::2]
+    assert spanning["environment"]["NCCL_IB_HCA"] == "=mlx5_0"
+    assert "NCCL_SOCKET_IFNAME" not in single["environment"]
+
+
+def test_site_overlay_wins_and_can_remove() -> None:
+    site = Site(ranks_per_node=1, arguments={"dtype": None, "enforce-eager": True}, environment={"OMP_NUM_THREADS": 1})
+    engine = resolve([small(0)], site)["engines"][0]
+    assert "--dtype" not in engine["arguments"] and "--enforce-eager" in engine["arguments"]
+    assert engine["environment"]["OMP_NUM_THREADS"] == "1"
+    assert value_of(engine["arguments"], "--tensor-parallel-size") == "1"
+
+
+def test_two_chassis_carry_a_mixed_plan_on_separate_rendezvous_ports() -> None:
+    layout = resolve([large(0, 1), large(2, 3)])
+    assert [e["master_port"] for e in layout["engines"]] == [29501, 29501, 29502, 29502]
+
+
+def test_models_name_every_node_that_needs_them_once() -> None:
+    assert [m["nodes"] for m in resolve([small(0), small(1)])["models"]] == [["n0", "n1"]]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "message"),
+    [
+        ([small(4)], "wants node number 4, but there are 4"),
+        ([small("n9")], "node 'n9' is not known: choose one of n0"),
+        ([small(0, gpus=[4])], "wants GPU 4, but a node has GPUs 0 to 3"),
+        ([small(0), small(0)], "GPU 0 of n0 is given to replica 0 and to replica 1"),
+        ([large(0, 0)], "names a node twice"),
+        ([{"model": "small", "variant": "large-base", "nodes": [0]}], "is for model 'large', not 'small'"),
+        ([{"model": "small", "variant": "smal-base", "nodes": [0]}], "did you mean 'small-base'"),
+        ([large(0, 1, variant="ring-a")], "extends itself"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_in_one_line(replicas: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        resolve(replicas)
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_site_option_is_refused() -> None:
+    with pytest.raises(ValueError, match="did you mean 'first_port'"):
+        site_of({"firstport": 1})
+
+
+def test_resolving_grows_with_the_plan_not_faster() -> None:
+    nodes = [Node(f"n{i}", f"10.0.{i // 250}.{i % 250}", "ib0") for i in range(64)]
+    layout = resolve_plan("p", catalog(p=[small(i) for i in range(64)]), nodes, Site())
+    assert len(layout["engines"]) == 64
