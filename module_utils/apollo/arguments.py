@@ -20,22 +20,20 @@ def merge(*layers: Mapping[str, Any] | None) -> dict[str, Any]:
 def render(arguments: Mapping[str, Any]) -> list[str]:
     """Render ``{"max-num-seqs": 64, "async-scheduling": True}`` as a list of command line words.
 
-    ``True`` is a bare flag, a mapping becomes compact JSON, everything else its text.
-    Raises ValueError for a list, which no serving argument of ours takes.
+    ``True`` is a bare flag, a list several words behind one flag, a mapping compact JSON,
+    everything else its text.
     """
     words: list[str] = []
     for name, value in arguments.items():
         words.append(f"--{name}")
         if value is not True:
-            words.append(_word(name, value))
+            words += [_word(item) for item in (value if isinstance(value, list) else [value])]
     return words
 
 
-def _word(name: str, value: Any) -> str:
+def _word(value: Any) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, separators=(",", ":"), sort_keys=True)
-    if isinstance(value, list | tuple):
-        raise ValueError(f"argument '{name}' is a list ({value}): give one value or a mapping")
     return str(value)
 
 

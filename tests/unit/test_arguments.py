@@ -29,9 +29,8 @@ def test_flags_values_and_mappings_render_as_words() -> None:
     assert render(arguments) == words
 
 
-def test_a_list_is_refused_with_its_name() -> None:
-    with pytest.raises(ValueError, match="'port' is a list"):
-        render({"port": [1, 2]})
+def test_a_list_is_several_words_behind_one_flag() -> None:
+    assert render({"cudagraph-capture-sizes": [1, 2]}) == ["--cudagraph-capture-sizes", "1", "2"]
 
 
 def test_each_flag_stands_on_its_own_line() -> None:

@@ -58,8 +58,10 @@ def test_tensor_parallel_spans_all_gpus_of_both_nodes() -> None:
     assert value_of(head["arguments"], "--tensor-parallel-size") == "8"
     assert value_of(worker["arguments"], "--node-rank") == "1"
     assert value_of(worker["arguments"], "--master-addr") == "10.0.0.0"
-    assert "--headless" in worker["arguments"] and "--headless" not in head["arguments"]
-    assert worker["port"] is None and "--port" not in worker["arguments"]
+    assert "--headless" in worker["arguments"]
+    assert "--headless" not in head["arguments"]
+    assert worker["port"] is None
+    assert "--port" not in worker["arguments"]
 
 
 def test_pipeline_puts_one_stage_on_each_node() -> None:
@@ -70,7 +72,8 @@ def test_pipeline_puts_one_stage_on_each_node() -> None:
 
 def test_a_variant_drops_what_it_sets_to_null() -> None:
     arguments = resolve([large(0, 1, variant="large-async")])["engines"][0]["arguments"]
-    assert "--async-scheduling" in arguments and "--no-async-scheduling" not in arguments
+    assert "--async-scheduling" in arguments
+    assert "--no-async-scheduling" not in arguments
 
 
 def test_named_gpus_share_a_node_on_ports_of_their_own() -> None:
@@ -90,7 +93,8 @@ def test_fabric_environment_only_where_a_replica_spans_nodes() -> None:
 def test_site_overlay_wins_and_can_remove() -> None:
     site = Site(ranks_per_node=1, arguments={"dtype": None, "enforce-eager": True}, environment={"OMP_NUM_THREADS": 1})
     engine = resolve([small(0)], site)["engines"][0]
-    assert "--dtype" not in engine["arguments"] and "--enforce-eager" in engine["arguments"]
+    assert "--dtype" not in engine["arguments"]
+    assert "--enforce-eager" in engine["arguments"]
     assert engine["environment"]["OMP_NUM_THREADS"] == "1"
     assert value_of(engine["arguments"], "--tensor-parallel-size") == "1"
 
