@@ -99,10 +99,10 @@ def plan_faults(request: Mapping[str, Any], hostvars: Mapping[str, Any]) -> list
     return []
 
 
-def variable_faults(variables: Mapping[str, Any], roles_path: str) -> list[str]:
+def variable_faults(variables: Mapping[str, Any], roles_path: str, facts: Sequence[str] = ()) -> list[str]:
     """List unknown and missing variables of one host."""
     specs = {path.parts[-3]: _options(path) for path in sorted(Path(roles_path).glob("*/meta/argument_specs.yml"))}
-    return inventory.variable_faults(variables, specs)
+    return inventory.variable_faults(variables, specs, facts)
 
 
 def _options(path: Path) -> dict[str, Any]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 
-def variable_faults(variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def variable_faults(
+    variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]], facts: Collection[str] = ()
+) -> list[str]:
     """List the faults of one host's variables, a line each; an empty list means none.
 
     ``roles`` maps a role's name to the options of its argument specification. A variable that
-    begins with a role's name must be one of its options; a required option must be there.
+    begins with a role's name must be one of its options, or one of the ``facts`` that roles set;
+    a required option must be there.
     """
-    return _unknown(variables, roles) + _missing(variables, roles)
+    given = {name: value for name, value in variables.items() if name not in facts}
+    return _unknown(given, roles) + _missing(given, roles)
 
 
 def _unknown(variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
