@@ -1,0 +1,1 @@
+"""The lab: two simulated nodes on this computer. Nothing in roles/ knows of it."""

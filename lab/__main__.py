@@ -1,0 +1,7 @@
+"""Run the lab: python -m lab."""
+
+import sys
+
+from lab.cli import main
+
+sys.exit(main())

@@ -1,0 +1,117 @@
+"""The simulated hardware packages, as a flat apt repository that the nodes read from /opt/lab/apt."""
+
+import hashlib
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import docker
+import yaml
+
+from lab.content import build_folder, content_hash
+from lab.settings import LABEL, SHARED
+
+HERE = Path(__file__).parent
+HARDWARE = HERE / "builds" / "hardware"
+PROGRAM = """#!/usr/bin/python3
+# Simulated by the lab.
+import sys
+
+sys.path.insert(0, "/usr/lib/apollo-lab")
+from simulated.{module} import {function}
+
+sys.exit({function}())
+"""
+BUILD = (
+    'for tree in /build/trees/*/; do dpkg-deb --root-owner-group -Zgzip -z1 --build "$tree" /build/ >/dev/null; done'
+)
+
+
+@dataclass(frozen=True)
+class Package:
+    """One entry of lab/builds/hardware/packages.yml."""
+
+    name: str
+    version: str
+    depends: list[str] = field(default_factory=list)
+    provides: list[str] = field(default_factory=list)
+    programs: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    holds_modules: bool = False
+
+
+def load_packages(path: Path = HARDWARE / "packages.yml") -> list[Package]:
+    """Read the list of packages."""
+    return [Package(**entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+
+
+def control_text(package: Package) -> str:
+    """Write a package's control file."""
+    depends = list(package.depends)
+    if package.programs:
+        depends.append("apollo-lab-hardware")
+    fields = {
+        "Package": package.name,
+        "Version": package.version,
+        "Architecture": "all",
+        "Maintainer": "Apollo lab <lab@localhost>",
+        "Depends": ", ".join(depends),
+        "Provides": ", ".join(package.provides),
+        "Description": f"simulated {package.name}\n Stands in for the vendor's package on a node without the hardware.",
+    }
+    return "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
+
+
+def lay_out(package: Package, tree: Path) -> None:
+    """Lay a package's files out as dpkg-deb wants them."""
+    own_files = HARDWARE / package.name
+    if own_files.is_dir():
+        shutil.copytree(own_files, tree)
+    if package.holds_modules:
+        target = tree / "usr/lib/apollo-lab/simulated"
+        shutil.copytree(HERE / "simulated", target, ignore=shutil.ignore_patterns("__pycache__"))
+    for path, entry in package.programs.items():
+        module, function = entry.split(".")
+        write(tree / path, PROGRAM.format(module=module, function=function), 0o755)
+    for path, text in package.texts.items():
+        write(tree / path, text)
+    write(tree / "DEBIAN/control", control_text(package))
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+
+
+def index_entry(package: Package, archive: Path) -> str:
+    """Describe one archive for the Packages index."""
+    data = archive.read_bytes()
+    place = f"Filename: ./{archive.name}\nSize: {len(data)}\nSHA256: {hashlib.sha256(data).hexdigest()}\n"
+    return control_text(package) + place
+
+
+def release_text(index: str) -> str:
+    """Write the Release file: the origin by which the nodes prefer these packages."""
+    digest = hashlib.sha256(index.encode()).hexdigest()
+    head = "Origin: apollo-lab\nLabel: apollo-lab\nSuite: lab\nArchitectures: all amd64\n"
+    return f"{head}Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n {digest} {len(index.encode())} Packages\n"
+
+
+def ensure_repository(client: docker.DockerClient, base: str, share: Path) -> bool:
+    """Build the repository in share/apt unless it is current; say whether it was built."""
+    content = content_hash([HARDWARE, HERE / "simulated", Path(__file__)])
+
+    def build(folder: Path) -> None:
+        packages = load_packages()
+        for package in packages:
+            lay_out(package, folder / "trees" / package.name)
+        mount = {str(folder): {"bind": "/build", "mode": "rw"}}
+        client.containers.run(base, ["sh", "-ec", BUILD], volumes=mount, remove=True, labels={LABEL: SHARED})
+        shutil.rmtree(folder / "trees")
+        index = "\n".join(index_entry(package, next(folder.glob(f"{package.name}_*.deb"))) for package in packages)
+        write(folder / "Packages", index)
+        write(folder / "Release", release_text(index))
+
+    return build_folder(share / "apt", content, build)
