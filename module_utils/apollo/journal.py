@@ -1,0 +1,77 @@
+"""The append-only record of a run: one JSON document per line, readable after a kill in the middle of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Events: what the line's "event" says.
+POINT_STARTED, RUN, POINT_ENDED = "point_started", "run", "point_ended"
+SCHEMA = 1
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Journal:
+    """All whole lines, and how many were torn."""
+
+    events: tuple[Event, ...]
+    torn_lines: int
+
+
+def encode(event: Mapping[str, Any]) -> str:
+    """One line, without NaN or infinity: what is not a number is None."""
+    return json.dumps(event, separators=(",", ":"), sort_keys=True, allow_nan=False) + "\n"
+
+
+def read(text: str) -> Journal:
+    """Read every whole line; a line that a kill cut off is counted and left out."""
+    events, torn = [], 0
+    for line in filter(str.strip, text.splitlines()):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            torn += 1
+            continue
+        if isinstance(event, dict) and "event" in event:
+            events.append(event)
+        else:
+            torn += 1
+    return Journal(tuple(events), torn)
+
+
+def ends_torn(text: str) -> bool:
+    """Whether the next line must first be set apart from a torn one."""
+    return bool(text) and not text.endswith("\n")
+
+
+def runs_of(events: Iterable[Event], point_hash: str) -> list[Event]:
+    return [event for event in events if event["event"] == RUN and event.get("hash") == point_hash]
+
+
+def is_done(events: Iterable[Event], point_hash: str, endpoints: Sequence[str]) -> bool:
+    """A point is done when one attempt has a valid run of each endpoint."""
+    attempts: dict[Any, set[str]] = {}
+    for run in runs_of(events, point_hash):
+        if run.get("status") == "valid":
+            attempts.setdefault(run.get("attempt"), set()).add(run["endpoint"])
+    return any(set(endpoints) <= valid for valid in attempts.values())
+
+
+def next_attempt(events: Iterable[Event], point_hash: str) -> int:
+    """Attempts of a point are counted from 1, whatever came of them."""
+    return 1 + sum(event["event"] == POINT_STARTED and event.get("hash") == point_hash for event in events)
+
+
+def merge_sweep(manifest: Mapping[str, Any], sweep: Mapping[str, Any]) -> dict[str, Any]:
+    """Add a sweep to a run's manifest; a known one only gains the points that it did not have."""
+    sweeps = [dict(known) for known in manifest.get("sweeps", [])]
+    known = next((entry for entry in sweeps if entry["id"] == sweep["id"]), None)
+    if known is None:
+        return {**manifest, "sweeps": [*sweeps, dict(sweep)]}
+    had = {point["hash"] for point in known["points"]}
+    known["points"] = [*known["points"], *(point for point in sweep["points"] if point["hash"] not in had)]
+    return {**manifest, "sweeps": sweeps}

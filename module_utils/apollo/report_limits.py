@@ -1,0 +1,90 @@
+"""The verdict as tables: what is broken, line by line, and every limit once with the point that is nearest to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.apollo import report_format as show
+from ansible.module_utils.apollo.report_table import Cell, Table, heads
+
+BROKEN_COLUMNS = ("verdict", "limit", "plan", "n", "endpoint", "measured", "wanted")
+LIMIT_COLUMNS = ("verdict", "limit", "plan", "holds", "nearest", "measured", "wanted", "source")
+ORDER = ("missing", "fail", "inconclusive", "pass")
+
+Words = Mapping[str, str]
+Finding = Mapping[str, Any]
+
+
+def broken_table(verdict: Mapping[str, Any], words: Words) -> Table | None:
+    """Each check that did not pass."""
+    found = [finding for finding in verdict.get("findings") or [] if finding["verdict"] != "pass"]
+    if not found:
+        return None
+    rows = [_broken_row(finding, words) for finding in sorted(found, key=_severity)]
+    return Table("broken-table", words["broken"], heads(BROKEN_COLUMNS), rows)
+
+
+def limit_table(verdict: Mapping[str, Any], words: Words) -> Table | None:
+    """Each limit once per plan, those that do not hold first."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in verdict.get("findings") or []:
+        groups.setdefault((finding["name"], finding["plan"]), []).append(finding)
+    if not groups:
+        return None
+    ordered = sorted(
+        (sorted(group, key=_severity) for group in groups.values()), key=lambda group: _severity(group[0])[0]
+    )
+    return Table("limits-table", "", heads(LIMIT_COLUMNS), [_limit_row(group, words) for group in ordered])
+
+
+def _severity(finding: Finding) -> tuple[int, float]:
+    """Worst first: by verdict, then by how far beyond the limit, or how near to it."""
+    excess = finding["excess"]
+    return ORDER.index(finding["verdict"]), -(excess if excess is not None else float("inf"))
+
+
+def _broken_row(finding: Finding, words: Words) -> list[Cell]:
+    return [
+        Cell(words[finding["verdict"]], finding["verdict"]),
+        Cell(finding["name"], note=finding["remark"]),
+        Cell(finding["plan"]),
+        Cell(str(finding["n"])),
+        Cell(finding["endpoint"] or show.NOTHING),
+        Cell(_measured(finding)),
+        Cell(_wanted(finding)),
+    ]
+
+
+def _limit_row(group: Sequence[Finding], words: Words) -> list[Cell]:
+    worst = group[0]
+    passed = sum(finding["verdict"] == "pass" for finding in group)
+    where = f"N={worst['n']}" + (f" {worst['endpoint']}" if worst["endpoint"] else "")
+    return [
+        Cell(words[worst["verdict"]], worst["verdict"]),
+        Cell(worst["name"], note=worst["remark"]),
+        Cell(worst["plan"]),
+        Cell(f"{passed} of {len(group)}"),
+        Cell(where),
+        Cell(_measured(worst)),
+        Cell(_wanted(worst)),
+        Cell(worst["source"]),
+    ]
+
+
+def _measured(finding: Finding) -> str:
+    measured = finding["measured"]
+    if not measured:
+        return show.NOTHING
+    value = f"{show.number(measured['mean'], 4)}{_unit(finding)}"
+    if measured["low"] is None:
+        return value
+    return f"{value} [{show.number(measured['low'], 4)}, {show.number(measured['high'], 4)}]"
+
+
+def _wanted(finding: Finding) -> str:
+    return f"{finding['wanted']}{_unit(finding)}"
+
+
+def _unit(finding: Finding) -> str:
+    return "" if finding["unit"] == "1" else f" {finding['unit']}"
