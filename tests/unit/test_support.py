@@ -1,0 +1,21 @@
+"""What the lab's tests read from a run."""
+
+from __future__ import annotations
+
+from tests.support import playbook
+
+OUTPUT = """\
+PLAY RECAP *********************************************************************
+node1                      : ok=41   changed=2    unreachable=0    failed=0    skipped=7    rescued=0    ignored=0
+node2                      : ok=38   changed=0    unreachable=1    failed=0    skipped=7    rescued=0    ignored=0
+
+"""
+
+
+def test_recap_is_read_by_host() -> None:
+    recap = playbook.recap(OUTPUT)
+    assert {host: counters["changed"] for host, counters in recap.items()} == {"node1": 2, "node2": 0}
+
+
+def test_run_that_died_early_has_no_recap() -> None:
+    assert playbook.recap("[ERROR]: no inventory\n") == {}
