@@ -32,6 +32,7 @@ def figures(result: Result, point: Point, ledger: Ledger) -> Figures:
     """All terms of scope endpoint for one run."""
     latencies = _latencies(result)
     tok_s = _rate(result.output_tokens, result)
+    flying = in_flight(_rate(result.completed, result), latencies["e2el_mean_ms"])
     return {
         "completed_requests": result.completed,
         "failed_requests": result.failed,
@@ -41,10 +42,11 @@ def figures(result: Result, point: Point, ledger: Ledger) -> Figures:
         "duration_s": result.duration_s,
         "req_s": _rate(result.completed, result),
         "output_tok_s": tok_s,
-        "per_user_share_tok_s": tok_s / point.concurrency if tok_s is not None else None,
+        "per_user_share_tok_s": _per_user(tok_s, point),
         "per_user_decode_tok_s": _inverse_ms(latencies["tpot_mean_ms"]),
         **_waves(result.requests, point.concurrency),
-        "in_flight": in_flight(_rate(result.completed, result), latencies["e2el_mean_ms"]),
+        "in_flight": flying,
+        "in_flight_share": _per_user(flying, point),
         "prefix_cache_hit_rate": ledger.prefix_cache_hit_rate,
         **_speculation(result),
         **latencies,
@@ -115,6 +117,10 @@ def _speculation(result: Result) -> Figures:
 
 def _rate(count: int, result: Result) -> float | None:
     return count / result.duration_s if result.completed > 0 and result.duration_s > 0 else None
+
+
+def _per_user(value: float | None, point: Point) -> float | None:
+    return value / point.concurrency if value is not None else None
 
 
 def _difference(left: int | None, right: int) -> int | None:

@@ -49,6 +49,7 @@ _ENDPOINT = (
     ("ttft_first_wave_ms", "ms", "lower", "Mean TTFT of the first N requests, which all start at once."),
     ("ttft_later_ms", "ms", "lower", "Mean TTFT of all requests after the first N."),
     ("in_flight", "1", "none", "Requests in flight by Little's law: requests per second x mean E2E."),
+    ("in_flight_share", "1", "none", "Requests in flight by Little's law / N; 1 where the load is as asked."),
     ("prefix_cache_hit_rate", "1", "lower", "Share of prompt tokens that the server found in its cache."),
     ("spec_acceptance_rate", "1", "higher", "Share of speculated tokens that were accepted."),
     ("spec_acceptance_length", "tok", "higher", "Tokens per engine step with speculation; 1 without a hit."),

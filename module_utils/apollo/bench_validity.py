@@ -69,7 +69,7 @@ def checks(result: Result, point: Point, ledger: Ledger, figures: Figures, stamp
         *_requests(result, point),
         *_tokens(result, point),
         *_server(result, ledger),
-        *_flow(result, point, figures),
+        *_flow(result, figures),
         *_clocks(stamps),
     ]
 
@@ -104,9 +104,8 @@ def _server(result: Result, ledger: Ledger) -> list[Check]:
     ]
 
 
-def _flow(result: Result, point: Point, figures: Figures) -> list[Check]:
-    flying = figures["in_flight"]
-    share = flying / point.concurrency if flying is not None else None
+def _flow(result: Result, figures: Figures) -> list[Check]:
+    share = figures["in_flight_share"]
     mean = mean_ms(request.ttft_s for request in result.requests)
     stated = result.stated("mean_ttft_ms")
     error = abs(stated / mean - 1) if stated is not None and mean else None

@@ -92,7 +92,7 @@ def _point_row(sweep: Sweep, row: Row, words: Words) -> dict[str, Cell]:
         "n": Cell(str(row.concurrency)),
         "status": Cell(words[row.status], row.status.replace(" ", "-"), note=", ".join(row.reasons)),
         "repeats": Cell(str(len(row.valid))),
-        "requests": Cell(f"{_sum(row, 'completed_requests')} / {show.count(int(row.point['prompts']) * len(row.endpoints))}"),
+        "requests": Cell(f"{_sum(row, 'completed_requests')} / {show.count(_sent(row))}"),
         "total": Cell(show.number(row.mean("total_output_tok_s"), 4), "strong"),
         "tok_s": Cell(show.number(seen("output_tok_s"), 4)),
         "ttft": Cell(show.seconds(seen("ttft_mean_ms"))),
@@ -126,6 +126,10 @@ def _sum(row: Row, metric: str) -> str:
         return show.NOTHING
     values = [run["figures"].get(metric) for run in row.attempts[-1].runs.values()]
     return show.count(sum(value for value in values if value is not None))
+
+
+def _sent(row: Row) -> int:
+    return int(row.point["prompts"]) * len(row.endpoints)
 
 
 def _is_weak(row: Row, metric: str) -> bool:

@@ -17,7 +17,7 @@ FORBIDDEN = {
     "host_key_checking" + " = False": "a host that cannot be told from another is not deployed to",
     "skip_" + "list": "lint findings are mended",
 }
-MACHINE_PATHS = re.compile(r"(?<![\w./-])/(?:work|root/\.pyenv|home/\w+|tmp/(?:v|plan))/")
+MACHINE_PATHS = re.compile(r"(?<![\w./-])/(?:work|root/\.pyenv|tmp/(?:v|plan))/")
 REGISTRIES = re.compile(r"py[p]i\.org|pythonhost[e]d\.org|npmj[s]\.(?:org|com)|deb\.debi[a]n\.org")
 EXCEPTION = re.compile(r"#\s*(?:noqa|nosec|type:\s*ignore|yamllint\s+disable)\b(?P<rest>.*)")
 

@@ -7,7 +7,7 @@ from ansible.module_utils.apollo.arguments import merge, render, systemd_exec
 from hypothesis import given
 from hypothesis import strategies as st
 
-WORDS = st.text(alphabet=st.characters(blacklist_characters="\n\r\0", blacklist_categories=("Cs",)), min_size=1)
+WORDS = st.text(alphabet=st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), min_size=1)
 
 
 def test_later_layer_wins_and_null_removes() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import apollo as filters
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
+
+from filter_plugins import apollo as filters
 
 HOSTVARS = {f"n{i}": {"fabric_address": f"10.0.0.{i}/24", "fabric_interface": "ib0"} for i in range(2)}
 

@@ -52,7 +52,8 @@ def test_the_release_names_the_origin_that_the_nodes_prefer() -> None:
 def test_stand_ins_are_the_catalogs_models(tmp_path: Path) -> None:
     build_models(tmp_path)
     catalog = Path(__file__).parents[2] / "catalog" / "models"
-    wanted = {re.search(r"^directory: (\S+)", file.read_text(), re.MULTILINE)[1] for file in catalog.glob("*.yml")}  # type: ignore[index]
+    entries = "".join(file.read_text() for file in catalog.glob("*.yml"))
+    wanted = set(re.findall(r"^directory: (\S+)", entries, re.MULTILINE))
     assert {folder.name for folder in tmp_path.iterdir()} == wanted
     for folder in tmp_path.iterdir():
         assert json.loads((folder / "config.json").read_text())["vocab_size"] == VOCABULARY

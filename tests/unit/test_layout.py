@@ -11,7 +11,7 @@ NODES = [Node(f"n{i}", f"10.0.0.{i}", "ib0", "mlx5_0") for i in range(4)]
 def catalog(**plans: list[dict[str, Any]]) -> dict[str, Any]:
     gateway = {"cap_per_endpoint": 2, "queue_limit": 1, "queue_timeout_s": 5}
     models = ("small", "large")
-    variants = {
+    variants: dict[str, dict[str, Any]] = {
         "small-base": {"model": "small", "parallelism": "tensor", "arguments": {"dtype": "bfloat16"}},
         "large-base": {"model": "large", "parallelism": "tensor", "arguments": {"no-async-scheduling": True}},
         "large-async": {
