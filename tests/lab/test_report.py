@@ -58,4 +58,4 @@ def test_every_line_of_the_journal_is_json() -> None:
 
 
 def test_raw_results_of_the_client_are_kept() -> None:
-    assert list(Path(LATEST / "raw").rglob("*.json"))
+    assert list(Path(LATEST / "raw").glob("*.tar.gz"))
