@@ -1,7 +1,6 @@
 """The one screen at the end: where the endpoints are, how to ask, what the judge said, where the report lies."""
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +79,10 @@ def ask(url: str, key: str, model: str) -> str:
 
 
 def verdict_lines(results: Path) -> list[str]:
-    """Count the verdicts and say where the report is."""
+    """Say what the judge said and where the report is."""
     try:
         verdict = json.loads((results / "verdict.json").read_text(encoding="utf-8"))
-        counts = Counter(str(row["verdict"]) for row in verdict["rows"])
+        summary, worst = str(verdict["summary"]), [str(line) for line in verdict["worst"]]
     except (OSError, ValueError, KeyError, TypeError):
         return [f"No verdict under {results}."]
-    text = ", ".join(f"{count} {name}" for name, count in counts.most_common())
-    return [f"Verdicts: {text}", f"Report:   {results / 'report.html'}"]
+    return [f"Verdict: {summary}", *(f"  {line}" for line in worst[:5]), f"Report:  {results / 'report.html'}"]

@@ -66,6 +66,12 @@ class Result:
     def duration_s(self) -> float:
         return float(self.raw["duration"])
 
+    @property
+    def errors(self) -> list[str]:
+        """The error texts, one for each request and empty for an answered one; none if the client kept none."""
+        texts = self.raw.get("errors")
+        return [str(text) for text in texts if text] if isinstance(texts, list) else []
+
     def stated(self, name: str) -> float | None:
         """A figure of the client's own, or None; after a run without any answer nothing is stated."""
         value = self.raw.get(name)

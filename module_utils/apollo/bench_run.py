@@ -118,8 +118,8 @@ def _all_failed(result: Result, point: Point, counted: Ledger, stamps: Mapping[s
 
 def _first_error(result: Result) -> str:
     """The last line of the first error text; some failures have none."""
-    errors = [str(error) for error in result.raw.get("errors") or [] if error]
-    return errors[0].strip().splitlines()[-1][:300] if errors else ""
+    errors = [line for error in result.errors if (line := error.strip())]
+    return errors[0].splitlines()[-1][:300] if errors else ""
 
 
 def _timeline(result: Result, before: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -98,3 +98,12 @@ def test_a_document_that_is_no_result_is_a_failed_run_with_a_reason_of_one_line(
     outcome = evaluate(json.dumps(document), {}, samples.point())
     assert (outcome.status, outcome.reasons) == ("failed", ["bad_result"])
     assert "\n" not in outcome.detail
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [(1, ""), (None, ""), (["", " \n"], ""), (["", "Traceback\nConnectionReset"], "ConnectionReset")],
+)
+def test_first_error_is_the_last_line_of_the_first_text(errors: Any, told: str) -> None:
+    outcome = evaluate(json.dumps({**samples.result(), "errors": errors}), {}, samples.point(8, 80))
+    assert outcome.detail == told

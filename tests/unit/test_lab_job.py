@@ -61,11 +61,11 @@ def test_a_terminal_gets_a_list_that_ends_complete() -> None:
     assert "done" in stream.getvalue()
 
 
-def test_verdicts_are_counted_and_missing_ones_said(tmp_path: Path) -> None:
+def test_the_verdict_is_shown_with_what_broke_and_a_missing_one_is_said(tmp_path: Path) -> None:
     assert "No verdict" in verdict_lines(tmp_path)[0]
-    rows = [{"verdict": "pass"}, {"verdict": "pass"}, {"verdict": "missing"}]
-    (tmp_path / "verdict.json").write_text(json.dumps({"rows": rows}))
-    assert verdict_lines(tmp_path)[0] == "Verdicts: 2 pass, 1 missing"
+    verdict = {"summary": "fail: 2 checks of limits: 1 pass, 1 fail", "worst": ["No request fails: 3, wanted = 0"]}
+    (tmp_path / "verdict.json").write_text(json.dumps(verdict))
+    assert verdict_lines(tmp_path)[:2] == [f"Verdict: {verdict['summary']}", "  No request fails: 3, wanted = 0"]
 
 
 def test_the_curl_line_carries_the_key() -> None:
