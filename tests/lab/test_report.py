@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -58,4 +57,4 @@ def test_every_line_of_the_journal_is_json() -> None:
 
 
 def test_raw_results_of_the_client_are_kept() -> None:
-    assert list(Path(LATEST / "raw").glob("*.tar.gz"))
+    assert list((LATEST / "raw").glob("*.tar.gz"))
