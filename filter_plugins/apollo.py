@@ -11,6 +11,7 @@ import ansible.module_utils
 import jsonschema
 import yaml
 from ansible.errors import AnsibleFilterError
+from ansible.module_utils.common.yaml import yaml_load
 
 PROJECT = Path(__file__).resolve().parents[1]
 if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
@@ -49,20 +50,23 @@ def load_catalog(directories: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def _entry(path: Path, kind: str) -> dict[str, Any]:
     try:
-        entry = yaml.safe_load(path.read_text(encoding="utf-8"))
-        jsonschema.validate(entry, _schema(kind))
+        entry = _read(path)
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    except jsonschema.ValidationError as error:
-        raise ValueError(f"{path}: {error.json_path}: {error.message}: see catalog/schemas/{kind}.json") from error
+    for fault in _validator(kind).iter_errors(entry):
+        raise ValueError(f"{path}: {fault.json_path}: {fault.message}: see catalog/schemas/{kind}.json")
     if entry["name"] != path.stem:
         raise ValueError(f"{path}: name is '{entry['name']}': name the entry as its file, '{path.stem}'")
     return dict(entry)
 
 
 @functools.cache
-def _schema(kind: str) -> dict[str, Any]:
-    return dict(yaml.safe_load((PROJECT / "catalog" / "schemas" / f"{kind}.json").read_text(encoding="utf-8")))
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(_read(PROJECT / "catalog" / "schemas" / f"{kind}.json"))
+
+
+def _read(path: Path) -> Any:
+    return yaml_load(path.read_text(encoding="utf-8"))
 
 
 def plan_nodes(names: Sequence[str], hostvars: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -106,8 +110,7 @@ def variable_faults(variables: Mapping[str, Any], roles_path: str, facts: Sequen
 
 
 def _options(path: Path) -> dict[str, Any]:
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return dict(document["argument_specs"]["main"].get("options") or {})
+    return dict(_read(path)["argument_specs"]["main"].get("options") or {})
 
 
 class FilterModule:
