@@ -91,8 +91,9 @@ class LiveDisplay:
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self.progress = progress
+        self.closed = False
         self.spinner = Spinner("dots")
-        self.live = Live(console=console, get_renderable=self.render, refresh_per_second=8, transient=False)
+        self.live = Live(console=console, get_renderable=self.render, refresh_per_second=4, transient=False)
         self.live.start()
 
     def start(self, index: int) -> None:
@@ -108,7 +109,8 @@ class LiveDisplay:
         self.progress.done.append(self.progress.elapsed_s())
 
     def close(self) -> None:
-        """Leave the list on the screen as it is."""
+        """Leave the list on the screen; a step that is not done has been stopped."""
+        self.closed = True
         self.live.stop()
 
     def render(self) -> RenderableType:
@@ -118,10 +120,11 @@ class LiveDisplay:
             if index < len(progress.done):
                 table.add_row(Text("done", style="green"), title, clock(progress.done[index]))
             elif index == progress.current:
-                table.add_row(self.spinner, Text(title, style="bold"), clock(progress.elapsed_s()))
+                mark = Text("stopped", style="red") if self.closed else self.spinner
+                table.add_row(mark, Text(title, style="bold"), clock(progress.elapsed_s()))
             else:
                 table.add_row("", Text(title, style="dim"), Text(f"~{clock(progress.expected[index])}", style="dim"))
-        if len(progress.done) == len(progress.titles):
+        if self.closed or len(progress.done) == len(progress.titles):
             return table
         note = Text(progress.note, style="dim", no_wrap=True, overflow="ellipsis")
         return Group(table, note, Text(f"{rough(progress.left_s())} left"))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import docker
-from docker.errors import BuildError, ImageNotFound
+from docker.errors import APIError, BuildError, ImageNotFound
+from docker.models.images import Image
 
 from lab.base import ensure_base
 from lab.content import content_hash
@@ -14,7 +15,7 @@ BUILDS = Path(__file__).parent / "builds"
 
 
 @dataclass(frozen=True)
-class Image:
+class Recipe:
     """What an image is built of, and its name; without a tag the content's hash is the tag."""
 
     folder: str
@@ -22,22 +23,38 @@ class Image:
     tag: str = ""
 
 
-NODE = Image("node", "apollo-lab/node")
-ENGINE = Image("engine", "apollo-lab/vllm-openai-cpu", "v0.32.0")
+NODE = Recipe("node", "apollo-lab/node")
+ENGINE = Recipe("engine", "apollo-lab/vllm-openai-cpu", "v0.32.0")
 
 
-def ensure_image(client: docker.DockerClient, image: Image, cache: Path) -> str:
+def ensure_image(client: docker.DockerClient, recipe: Recipe, cache: Path) -> str:
     """Build an image over the base unless one of the same content is there; return its name."""
     base = ensure_base(client, cache)
-    content = content_hash([BUILDS / image.folder], base)
-    name = f"{image.repository}:{image.tag or content}"
-    try:
-        if client.images.get(name).labels.get(LABEL_CONTENT) == content:
-            return name
-    except ImageNotFound:
-        pass
-    build(client, BUILDS / image.folder, name, {"BASE": base}, {LABEL: SHARED, LABEL_CONTENT: content})
+    content = content_hash([BUILDS / recipe.folder], base)
+    name = f"{recipe.repository}:{recipe.tag or content}"
+    old = find_image(client, name)
+    if old is not None and old.labels.get(LABEL_CONTENT) == content:
+        return name
+    build(client, BUILDS / recipe.folder, name, {"BASE": base}, {LABEL: SHARED, LABEL_CONTENT: content})
+    if old is not None:
+        forget_image(client, str(old.id))
     return name
+
+
+def find_image(client: docker.DockerClient, name: str) -> Image | None:
+    """Return an image of this name, or nothing."""
+    try:
+        return client.images.get(name)
+    except ImageNotFound:
+        return None
+
+
+def forget_image(client: docker.DockerClient, identity: str) -> None:
+    """Remove an image that has lost its name, unless something still stands on it."""
+    try:
+        client.images.remove(identity)
+    except APIError:
+        return
 
 
 def build(

@@ -9,7 +9,7 @@ import docker
 import yaml
 
 from lab.content import build_folder, content_hash
-from lab.settings import LABEL, SHARED
+from lab.helper import run_helper
 
 HERE = Path(__file__).parent
 HARDWARE = HERE / "builds" / "hardware"
@@ -107,8 +107,7 @@ def ensure_repository(client: docker.DockerClient, base: str, share: Path) -> bo
         packages = load_packages()
         for package in packages:
             lay_out(package, folder / "trees" / package.name)
-        mount = {str(folder): {"bind": "/build", "mode": "rw"}}
-        client.containers.run(base, ["sh", "-ec", BUILD], volumes=mount, remove=True, labels={LABEL: SHARED})
+        run_helper(client, base, ["sh", "-ec", BUILD], share, {folder: "/build"})
         shutil.rmtree(folder / "trees")
         index = "\n".join(index_entry(package, next(folder.glob(f"{package.name}_*.deb"))) for package in packages)
         write(folder / "Packages", index)

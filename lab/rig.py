@@ -1,11 +1,13 @@
 """The rig as a whole: what it is built of, its nodes, and their end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import docker
 
 from lab.base import ensure_base
 from lab.content import locked
+from lab.helper import remove_helpers
 from lab.images import ENGINE, NODE, ensure_image
 from lab.keys import ensure_keys
 from lab.networks import ensure_networks
@@ -28,9 +30,16 @@ class Rig:
         """Say whether an earlier run built everything; it may still be out of date."""
         return all((self.lab.share / part).is_dir() for part in ("apt", "models", "vllm", "images"))
 
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Be the only one who builds, and end what a killed run left running."""
+        with locked(self.lab.cache):
+            remove_helpers(self.client, self.lab.share)
+            yield
+
     def build_images(self, note: Note) -> None:
         """Build the images of nodes and engine."""
-        with locked(self.lab.cache):
+        with self.building():
             note("base image")
             ensure_base(self.client, self.lab.cache)
             for image in (NODE, ENGINE):
@@ -39,7 +48,7 @@ class Rig:
 
     def build_hardware(self, note: Note) -> None:
         """Build the simulated packages and the stand-in models."""
-        with locked(self.lab.cache):
+        with self.building():
             note("packages")
             ensure_repository(self.client, ensure_base(self.client, self.lab.cache), self.lab.share)
             note("models")
@@ -47,7 +56,7 @@ class Rig:
 
     def build_engine(self, note: Note) -> None:
         """Install the engine's Python packages, compiled, and save its image for the nodes."""
-        with locked(self.lab.cache):
+        with self.building():
             image = ensure_image(self.client, ENGINE, self.lab.cache)
             ensure_tree(self.client, image, self.lab.share, note)
             note("saving the image for the nodes")
@@ -55,7 +64,7 @@ class Rig:
 
     def start_nodes(self, note: Note, fresh: bool = False) -> list[str]:
         """Bring the nodes up, bare if `fresh`; return the names of those made anew."""
-        with locked(self.lab.cache):
+        with self.building():
             image = ensure_image(self.client, NODE, self.lab.cache)
         ensure_keys(self.lab)
         ensure_networks(self.client, self.lab)

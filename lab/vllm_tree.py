@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import docker
-from docker.errors import ContainerError
 
 from lab.base import run
 from lab.content import build_folder, content_hash
-from lab.settings import LABEL, SHARED, LabError
+from lab.helper import run_helper
+from lab.settings import LabError
 
 RECIPE = Path(__file__).parent / "builds" / "vllm"
 VERSION = "0.32.0"
@@ -29,20 +29,19 @@ def find_uv() -> str:
     return found
 
 
-def torch_options(find_links: str) -> list[str]:
+def torch_options(find_links: str, python: str) -> list[str]:
     """Say where the CPU build of torch comes from: a wheel folder that has it, else where uv knows it lies."""
     folders = [Path(entry) for entry in find_links.replace(",", " ").split()]
-    if any(next(folder.glob("torch-*+cpu-*.whl"), None) for folder in folders if folder.is_dir()):
+    pattern = f"torch-*+cpu-cp{python.replace('.', '')}-*.whl"
+    if any(next(folder.glob(pattern), None) for folder in folders if folder.is_dir()):
         return []
     return ["--torch-backend", "cpu"]
 
 
-def python_of(client: docker.DockerClient, image: str) -> str:
+def python_of(client: docker.DockerClient, image: str, share: Path) -> str:
     """Ask the engine's image for its Python version."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    command = ["python3", "-c", code]
-    output = client.containers.run(image, entrypoint=command, remove=True, labels={LABEL: SHARED})
-    return output.decode().strip()
+    return run_helper(client, image, ["python3", "-c", code], share)
 
 
 def install(folder: Path, python: str) -> None:
@@ -50,34 +49,23 @@ def install(folder: Path, python: str) -> None:
     command = [find_uv(), "pip", "install", "--target", str(folder), "--no-deps", "--only-binary", ":all:"]
     command += ["--python-version", python, "--python-platform", f"{platform.machine()}-manylinux_2_36"]
     wheels = os.environ.get("UV_FIND_LINKS") or os.environ.get("PIP_FIND_LINKS", "")
-    command += [*torch_options(wheels), *[part for entry in wheels.split() for part in ("--find-links", entry)]]
+    command += [*torch_options(wheels, python), *[part for entry in wheels.split() for part in ("--find-links", entry)]]
     run([*command, "--requirement", str(RECIPE / "requirements.txt")])
     metadata = folder / f"vllm-{VERSION}.dist-info" / "METADATA"
     metadata.parent.mkdir()
     metadata.write_text(METADATA, encoding="utf-8")
 
 
-def precompile(client: docker.DockerClient, image: str, folder: Path) -> None:
-    """Compile the tree and fill the engine's cache, in the Python that will run it."""
-    mounts = {str(folder): {"bind": TREE, "mode": "rw"}, str(RECIPE): {"bind": "/recipe", "mode": "ro"}}
-    command = ["python3", "/recipe/precompile.py"]
-    try:
-        client.containers.run(image, volumes=mounts, entrypoint=command, remove=True, labels={LABEL: SHARED})
-    except ContainerError as error:
-        text = error.stderr.decode(errors="replace") if isinstance(error.stderr, bytes) else str(error.stderr or "")
-        lines = text.strip().splitlines() or ["no output"]
-        raise LabError(f"the engine does not work in its image: {lines[-1]}") from error
-
-
 def ensure_tree(client: docker.DockerClient, image: str, share: Path, note: Callable[[str], None]) -> bool:
     """Build share/vllm unless it is current; say whether it was built."""
-    python = python_of(client, image)
+    python = python_of(client, image, share)
 
     def build(folder: Path) -> None:
         note(f"installing vLLM {VERSION} for Python {python}")
         install(folder, python)
         note("compiling it, so that engines start faster")
-        precompile(client, image, folder)
+        mounts = {folder: TREE, RECIPE: "/recipe"}
+        run_helper(client, image, ["python3", "/recipe/precompile.py"], share, mounts)
 
     return build_folder(share / "vllm", content_hash([RECIPE], python, METADATA), build)
 

@@ -14,7 +14,7 @@ def choose_plan(run_tags: Sequence[str], plans: Iterable[str], stages: Iterable[
     for a tag that is neither plan nor stage, and for an unknown default.
     """
     known, words = set(plans), set(stages)
-    asked = [tag for tag in run_tags if tag in known]
+    asked = sorted(set(run_tags) & known)
     for tag in run_tags:
         if tag not in known and tag not in words:
             raise ValueError(unknown_name("plan or tag", tag, known | words))

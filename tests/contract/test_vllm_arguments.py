@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.contract import house, layouts
+from tests.support import vllm_tree
 
 PARSER = house.PROJECT / "tests" / "support" / "vllm_parser.py"
 OFFLINE = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_CI_ENV": "1", "VLLM_NO_USAGE_STATS": "1"}
@@ -29,19 +29,15 @@ def command_lines() -> dict[str, list[str]]:
 def refusals(engine_cache: Path) -> dict[str, str]:
     """What the parser says to each command line; one start of vLLM for all of them."""
     tree = engine_cache / "share" / "vllm"
-    if not (tree / "vllm").is_dir():
+    command = vllm_tree.python(tree, PARSER)
+    if command is None:
+        missing = f"no vLLM in {tree}, or no Python that fits it: bin/lab brings both"
         if os.environ.get("APOLLO_TEST_HAS_LAB"):
-            pytest.fail(f"no vLLM in {tree}, though bin/lab ran")
-        pytest.skip(f"no vLLM in {tree}: bin/lab brings it")
+            pytest.fail(missing)
+        pytest.skip(missing)
     asked = {**command_lines(), MISSPELT: ["/models/x", "--tensor-paralel-size", "4"]}
-    done = subprocess.run(
-        [sys.executable, str(PARSER)],
-        input=json.dumps(asked),
-        env={**os.environ, **OFFLINE, "PYTHONPATH": str(tree)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    settings = {**os.environ, **OFFLINE, "PYTHONPATH": str(tree)}
+    done = subprocess.run(command, input=json.dumps(asked), env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answers: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     return answers

@@ -36,13 +36,16 @@ def test_os_release_loses_its_quotes() -> None:
     ("name", "expected"),
     [
         ("torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl", []),
+        ("torch-2.13.0+cpu-cp312-cp312-manylinux_2_28_x86_64.whl", ["--torch-backend", "cpu"]),
         ("torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl", ["--torch-backend", "cpu"]),
     ],
 )
-def test_a_folder_with_the_cpu_build_of_torch_is_enough(tmp_path: Path, name: str, expected: list[str]) -> None:
+def test_a_folder_with_the_cpu_build_of_torch_for_this_python_is_enough(
+    tmp_path: Path, name: str, expected: list[str]
+) -> None:
     (tmp_path / name).touch()
-    assert torch_options(str(tmp_path)) == expected
+    assert torch_options(str(tmp_path), "3.11") == expected
 
 
 def test_without_a_wheel_folder_uv_knows_where_torch_lies() -> None:
-    assert torch_options("") == torch_options("https://wheels.invalid/") == ["--torch-backend", "cpu"]
+    assert torch_options("", "3.11") == torch_options("https://wheels.invalid/", "3.11") == ["--torch-backend", "cpu"]

@@ -5,11 +5,14 @@ import json
 import tarfile
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from lab.archive import File, pack
 from lab.display import PlainDisplay, Progress, make_display
+from lab.job import twice
 from lab.playbook import Playbook, activity, failure_lines
+from lab.settings import LabError
 from lab.summary import curl_lines, verdict_lines
 
 FAILURE = """TASK [fabric : check | Require the port] ***
@@ -66,6 +69,18 @@ def test_the_verdict_is_shown_with_what_broke_and_a_missing_one_is_said(tmp_path
     verdict = {"summary": "fail: 2 checks of limits: 1 pass, 1 fail", "worst": ["No request fails: 3, wanted = 0"]}
     (tmp_path / "verdict.json").write_text(json.dumps(verdict))
     assert verdict_lines(tmp_path)[:2] == [f"Verdict: {verdict['summary']}", "  No request fails: 3, wanted = 0"]
+
+
+def test_a_sweep_gets_a_second_chance_and_no_third() -> None:
+    calls: list[str] = []
+
+    def fail(_: object) -> None:
+        calls.append("x")
+        raise LabError("broken")
+
+    with pytest.raises(LabError, match="broken"):
+        twice(fail)(calls.append)
+    assert calls == ["x", "once more: only what does not count", "x"]
 
 
 def test_the_curl_line_carries_the_key() -> None:
