@@ -109,7 +109,7 @@ def ask(watch: Watch, step: ready.Step) -> ready.Answer:
 def unit_state(module: AnsibleModule) -> dict[str, str]:
     if not module.params["unit"]:
         return {}
-    command = ["systemctl", "show", "--property=ActiveState,SubState,NRestarts,Result", module.params["unit"]]
+    command = ["systemctl", "show", "--property=ActiveState,SubState,NRestarts,Result,Job", module.params["unit"]]
     return ready.properties(module.run_command(command, check_rc=True)[1])
 
 

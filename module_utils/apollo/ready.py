@@ -90,11 +90,15 @@ def judge_idle(answer: Answer) -> Finding | None:
 
 
 def judge_unit(unit: str, before: Mapping[str, str], now: Mapping[str, str]) -> Finding | None:
-    """Find that systemd gave up on the engine, or started it anew while we were waiting."""
+    """Find that systemd gave up on the engine, or started it anew while we were waiting.
+
+    A unit that is still queued, as at boot behind the GPUs, is waited for.
+    """
     if now.get("ActiveState") == "failed":
         return Finding("unit", f"{unit} has failed ({now.get('Result', 'unknown')})", final=True)
     if now.get("ActiveState") == "inactive":
-        return Finding("unit", f"{unit} is not running", final=True)
+        queued = now.get("Job", "0") not in ("", "0")
+        return Finding("unit", f"{unit} {'waits for its turn' if queued else 'is not running'}", final=not queued)
     if now.get("SubState") == "auto-restart" or _restarts(now) > _restarts(before):
         return Finding("unit", f"{unit} ended while starting", final=True)
     return None

@@ -116,6 +116,11 @@ def test_ended_unit_is_not_waited_for(now: dict[str, str], detail: str) -> None:
     assert found == ready.Finding("unit", detail, final=True)
 
 
+def test_queued_unit_is_waited_for() -> None:
+    queued = {"ActiveState": "inactive", "SubState": "dead", "Job": "42"}
+    assert ready.judge_unit("u", {}, queued) == ready.Finding("unit", "u waits for its turn", final=False)
+
+
 def test_restarts_of_the_past_do_not_count() -> None:
     running = {"ActiveState": "active", "SubState": "running", "NRestarts": "3"}
     assert ready.judge_unit("u", running, running) is None
