@@ -56,5 +56,13 @@ def test_every_other_tag_of_the_story_is_a_plan() -> None:
     assert tags - stages == set(layouts.catalog()["plans"])
 
 
+def test_every_tag_of_the_story_may_be_asked_for() -> None:
+    plays = [play for path in house.playbooks() for play in house.read_yaml(path)]
+    roles = [role for play in plays for role in play.get("roles", [])]
+    tags = {tag for entry in [*plays, *roles] for tag in entry.get("tags", [])}
+    asked = house.read_yaml(house.PROJECT / "roles/plan/defaults/main.yml")["plan_stage_tags"]
+    assert tags <= {*asked, *layouts.catalog()["plans"]}
+
+
 def settings() -> dict[str, str]:
     return {**os.environ, "ANSIBLE_CONFIG": str(house.PROJECT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
