@@ -33,7 +33,10 @@ def is_current(folder: Path, content: str) -> bool:
 
 
 def build_folder(folder: Path, content: str, build: Callable[[Path], None]) -> bool:
-    """Build `folder` beside its place and move it there when complete; say whether it was built."""
+    """Build `folder` beside its place and move it there when complete; say whether it was built.
+
+    What was there before stays beside it until the next build: engines that run on it go on finding their files.
+    """
     if is_current(folder, content):
         return False
     partial = folder.with_name(f"{folder.name}.partial")
@@ -41,7 +44,10 @@ def build_folder(folder: Path, content: str, build: Callable[[Path], None]) -> b
     partial.mkdir(parents=True)
     build(partial)
     (partial / STAMP).write_text(content)
-    shutil.rmtree(folder, ignore_errors=True)
+    retired = folder.with_name(f"{folder.name}.old")
+    shutil.rmtree(retired, ignore_errors=True)
+    if folder.exists():
+        folder.rename(retired)
     partial.rename(folder)
     return True
 

@@ -34,6 +34,16 @@ def test_a_folder_is_built_once_per_content(tmp_path: Path) -> None:
     assert build_folder(target, "v2", write_one)
 
 
+def test_a_replaced_folder_stays_for_those_who_have_it_open(tmp_path: Path) -> None:
+    target = tmp_path / "built"
+    build_folder(target, "v1", write_one)
+    before = (target / "one").stat().st_ino
+    build_folder(target, "v2", write_one)
+    assert (tmp_path / "built.old" / "one").stat().st_ino == before
+    build_folder(target, "v3", write_one)
+    assert (tmp_path / "built.old" / ".content").read_text() == "v2"
+
+
 def test_half_a_build_is_made_anew(tmp_path: Path) -> None:
     target = tmp_path / "built"
 
