@@ -67,8 +67,13 @@ def lab() -> list[Stage]:
 
 
 def molecule(scenario: str, needs: str | None = None) -> list[Stage]:
+    """One story. What Molecule remembers of an earlier run would make it keep nodes that are to be made anew."""
+    forget = ("molecule", "reset", "--scenario-name", scenario)
     command = ("molecule", "test", "--destroy=never", "--scenario-name", scenario)
-    return [Stage(f"molecule: {scenario}", command, needs=needs, uses_lab=True)]
+    return [
+        Stage(f"forget: {scenario}", forget, needs=needs),
+        Stage(f"molecule: {scenario}", command, needs=needs, uses_lab=True),
+    ]
 
 
 def quick() -> list[Stage]:

@@ -32,6 +32,11 @@ def test_bare_node_comes_last_of_the_stories() -> None:
     assert stories == ["molecule: switch", "molecule: gateway", "molecule: default"]
 
 
+def test_every_story_starts_without_memory_of_an_earlier_run() -> None:
+    order = names(["molecule"])
+    assert order == [f"{part}: {story}" for story in ("switch", "gateway", "default") for part in ("forget", "molecule")]
+
+
 @pytest.mark.parametrize("words", [["qick"], ["molecule", "swich"], ["lint", "unit"]])
 def test_unknown_part_is_named_with_what_there_is(words: list[str]) -> None:
     with pytest.raises(ValueError, match=rf"unknown part '{' '.join(words)}': use one of quick, .*molecule default"):
