@@ -34,7 +34,9 @@ def test_bare_node_comes_last_of_the_stories() -> None:
 
 def test_every_story_starts_without_memory_of_an_earlier_run() -> None:
     order = names(["molecule"])
-    assert order == [f"{part}: {story}" for story in ("switch", "gateway", "default") for part in ("forget", "molecule")]
+    assert order == [
+        f"{part}: {story}" for story in ("switch", "gateway", "default") for part in ("forget", "molecule")
+    ]
 
 
 @pytest.mark.parametrize("words", [["qick"], ["molecule", "swich"], ["lint", "unit"]])
