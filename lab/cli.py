@@ -94,15 +94,11 @@ def bring_up(rig: Rig, fresh: bool) -> None:
 
 def clean(lab: Lab) -> None:
     """Remove this lab; and what all labs share, unless another one still uses it."""
-    try:
-        client = docker.from_env(timeout=300)
-        take_down(client, lab)
-        others = other_labs(client, lab)
-        if not others:
-            remove_images(client)
-    except DockerException:
-        others = []
-        print("bin/lab: no container engine answers: only files are removed", file=sys.stderr)
+    client = docker.from_env(timeout=300)
+    take_down(client, lab)
+    others = other_labs(client, lab)
     remove_files(lab, cache=not others)
     if others:
         print(f"images and cache stay, for the labs {', '.join(others)}")
+    else:
+        remove_images(client)

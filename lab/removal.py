@@ -1,12 +1,13 @@
 """The end of a lab: its nodes, networks and volumes; and of everything that labs share, when it was the last one."""
 
 import shutil
+from http import HTTPStatus
 
 import docker
-from docker.errors import APIError
+from docker.errors import APIError, ImageNotFound
 
 from lab.nodes import remove_node
-from lab.settings import LABEL, SHARED, Lab
+from lab.settings import LABEL, SHARED, Lab, LabError
 
 
 def take_down(client: docker.DockerClient, lab: Lab) -> None:
@@ -27,17 +28,37 @@ def other_labs(client: docker.DockerClient, lab: Lab) -> list[str]:
 
 
 def remove_images(client: docker.DockerClient) -> None:
-    """Remove every image that labs made, the unnamed ones of killed builds included."""
-    leftovers: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={SHARED}"}
-    for container in client.containers.list(all=True, filters=leftovers):
+    """Remove every image that labs made, the unnamed ones of killed builds included.
+
+    Raises LabError that names what something else on this computer still stands on.
+    """
+    for container in client.containers.list(all=True, filters={"label": f"{LABEL}={SHARED}"}):
         container.remove(force=True)
-    for image in client.images.list(filters={"reference": "apollo-lab/*"}):
-        client.images.remove(str(image.id), force=True)
-    for image in client.images.list(all=True, filters=leftovers):
-        try:
-            client.images.remove(str(image.id), force=True)
-        except APIError:
-            continue  # gone already, with an image that was built on it
+    left = made_images(client)
+    while left and (remaining := [image for image in left if not removed(client, image)]) != left:
+        left = remaining
+    if left:
+        raise LabError(f"images {', '.join(left)} stay: something that is no lab's stands on them, remove that first")
+
+
+def made_images(client: docker.DockerClient) -> list[str]:
+    """Identify the images that labs made."""
+    named = client.images.list(filters={"reference": "apollo-lab/*"})
+    labelled = client.images.list(all=True, filters={"label": f"{LABEL}={SHARED}"})
+    return sorted({str(image.id) for image in [*named, *labelled]})
+
+
+def removed(client: docker.DockerClient, image: str) -> bool:
+    """Remove an image, or leave it for later when another one stands on it."""
+    try:
+        client.images.remove(image, force=True)
+    except ImageNotFound:
+        return True
+    except APIError as error:
+        if error.status_code != HTTPStatus.CONFLICT:
+            raise
+        return False
+    return True
 
 
 def remove_files(lab: Lab, cache: bool) -> None:
