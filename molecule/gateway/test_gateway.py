@@ -33,13 +33,13 @@ def ask(seconds: float, key: str | None = KEY, timeout: float = 60) -> requests.
 
 @contextmanager
 def requests_in_flight(number: int, seconds: float) -> Iterator[list[Future[requests.Response]]]:
-    """This many requests, sent one after the other, all of them under way."""
+    """This many requests, sent one after the other, all of them under way, also on a busy computer."""
     with ThreadPoolExecutor(number) as pool:
         asked = []
         for _ in range(number):
             asked.append(pool.submit(ask, seconds))
             time.sleep(0.05)
-        time.sleep(0.2)
+        time.sleep(0.8)
         yield asked
 
 

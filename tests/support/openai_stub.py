@@ -63,11 +63,11 @@ class Stub:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 while request := await read_request(reader):
-                    await self.answer(request, writer)
+                    await self.answer(request, reader, writer)
         finally:
             writer.close()
 
-    async def answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def answer(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behaviour = self.behaviour
         if request.path == "/stub":
             for name, value in request.body.items():
@@ -78,11 +78,11 @@ class Stub:
         elif request.path == "/v1/models":
             await send(writer, 200, {"object": "list", "data": [{"id": behaviour.model, "object": "model"}]})
         elif request.path in ("/v1/completions", "/v1/chat/completions"):
-            await self.generate(request, writer)
+            await self.generate(request, reader, writer)
         else:
             await send(writer, 404, {"error": {"message": f"no path {request.path}"}})
 
-    async def generate(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def generate(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behaviour = self.behaviour
         behaviour.seen += 1
         behaviour.running += 1
@@ -91,9 +91,10 @@ class Stub:
             if behaviour.fail:
                 await send(writer, 500, {"error": {"message": "the engine is dead"}})
             elif request.body.get("stream"):
-                await self.stream(request, writer)
+                await self.stream(request, reader, writer)
             else:
-                await asyncio.sleep(behaviour.token_delay_s * self.length(request))
+                for _ in range(self.length(request)):
+                    await self.token(reader)
                 await send(writer, 200, completion(behaviour.model, self.length(request)))
         except ConnectionError:
             behaviour.broken_off += 1
@@ -104,11 +105,17 @@ class Stub:
     def length(self, request: Request) -> int:
         return int(request.body.get("max_tokens") or self.behaviour.tokens)
 
-    async def stream(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def token(self, reader: asyncio.StreamReader) -> None:
+        """Take the time of one token, and end as an engine does when its client has left."""
+        await asyncio.sleep(self.behaviour.token_delay_s)
+        if reader.at_eof():
+            raise ConnectionResetError("the client has left")
+
+    async def stream(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Send one chunk per token, as server-sent events."""
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         for number in range(self.length(request)):
-            await asyncio.sleep(self.behaviour.token_delay_s)
+            await self.token(reader)
             await write_chunk(writer, f"data: {json.dumps({'choices': [{'text': f' t{number}'}]})}\n\n")
         await write_chunk(writer, "data: [DONE]\n\n")
         writer.write(b"0\r\n\r\n")
