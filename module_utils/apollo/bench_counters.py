@@ -66,6 +66,17 @@ def ledger(before: str | None, after: str | None) -> Ledger:
     return Ledger(counted, started[0] == started[1] if None not in started else None)
 
 
+def freshness(page: str | None, probe_tokens_max: int) -> tuple[int | None, bool]:
+    """Give the tokens generated since the engine's start, and whether only probes can have asked for them.
+
+    No token at all is no proof that the engine answers, so it is not fresh either.
+    """
+    counted = read_page(page or "").get(COUNTERS["generation_tokens"])
+    if counted is None:
+        return None, False
+    return round(counted), 1 <= counted <= probe_tokens_max
+
+
 def _share(part: int | None, whole: int | None) -> float | None:
     return part / whole if part is not None and whole else None
 

@@ -1,0 +1,66 @@
+#!/usr/bin/python
+"""Tell whether an engine has served nothing but probes since it started."""
+
+from __future__ import annotations
+
+import urllib.request
+
+from ansible.module_utils.apollo.bench_counters import freshness
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: vllm_fresh
+short_description: Tell whether an engine has served nothing but probes since it started
+description:
+  - A point is measured on an engine that was started anew and has proved that it answers. An engine that has generated
+    a token for its probes, and no more than I(probe_tokens_max), is just that, and need not be started once more.
+  - An engine that cannot be asked, or does not count its tokens, is not fresh.
+author: [Apollo inference]
+attributes:
+  check_mode: {support: full, details: It only reads.}
+  diff_mode: {support: none, details: It changes nothing.}
+  idempotent: {support: full, details: It changes nothing.}
+options:
+  url: {type: str, required: true, description: Base URL of the engine.}
+  probe_tokens_max: {type: int, default: 16, description: Tokens that probes may have generated.}
+  timeout_s: {type: int, default: 10, description: Seconds to wait for the counters.}
+"""
+
+EXAMPLES = r"""
+- name: Ask whether the first endpoint was just started
+  vllm_fresh:
+    url: "{{ plan_layout.endpoints[0].url }}"
+"""
+
+RETURN = r"""
+fresh: {description: Whether the engine has answered its probes and nothing else., returned: always, type: bool}
+generated_tokens: {description: Tokens generated since the start; null when not known., returned: always, type: int}
+"""
+
+
+def counters(url: str, timeout_s: int) -> str | None:
+    """Give the engine's page of counters, past any proxy, or None."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"{url}/metrics", timeout=timeout_s) as answer:
+            return str(answer.read().decode())
+    except (OSError, ValueError):
+        return None
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "url": {"type": "str", "required": True},
+            "probe_tokens_max": {"type": "int", "default": 16},
+            "timeout_s": {"type": "int", "default": 10},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    tokens, fresh = freshness(counters(params["url"], params["timeout_s"]), params["probe_tokens_max"])
+    module.exit_json(changed=False, fresh=fresh, generated_tokens=tokens)
+
+
+if __name__ == "__main__":
+    main()
