@@ -70,7 +70,11 @@ def read_gpus(module: AnsibleModule) -> list[GpuKind]:
 
 def read_model(folder: Path) -> tuple[Shape, int | None]:
     """Give a model's shape and the bytes of its weights, None where there are none."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    text = (folder / "config.json").read_text(encoding="utf-8")
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{folder}/config.json is no JSON ({error}): fetch the model anew") from None
     sizes = [path.stat().st_size for path in folder.glob("*.safetensors")]
     return read_shape(config), sum(sizes) or None
 

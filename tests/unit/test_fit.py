@@ -72,8 +72,8 @@ def test_graphs_beyond_the_states_are_refused() -> None:
         (models.INT4, {"tensor_parallel_size": 1, "max_model_len": 262144, "max_num_seqs": 8}, ""),
         (
             models.SPARSE,
-            {**TP8, "gpu_memory_utilization": 0.75, "max_num_seqs": 8},
-            "cache: one sequence of 65536 tokens needs",
+            {**TP8, "gpu_memory_utilization": 0.75, "max_num_seqs": 8, "max_model_len": 262144},
+            "cache: one sequence of 262144 tokens needs",
         ),
     ],
 )
