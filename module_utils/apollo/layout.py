@@ -106,22 +106,27 @@ def _replicas(plan: Mapping[str, Any], catalog: Catalog, nodes: Sequence[Node], 
             raise ValueError(f"{where}: names a node twice ({entry['nodes']}): name each node once")
         slot = heads.get(placed[0].name, 0)
         heads[placed[0].name] = slot + 1
-        gpus = _gpus(where, entry.get("gpus"), site)
-        replicas.append(
-            Replica(
-                index=index,
-                name=f"vllm-{plan['name']}-{index}",
-                model=find(catalog, "models", entry["model"]),
-                variant=_variant(where, entry, catalog),
-                nodes=placed,
-                gpus=gpus,
-                all_gpus=len(gpus) == site.gpus_per_node,
-                arguments=_free_arguments(where, entry.get("arguments") or {}),
-                port=site.first_port + slot,
-                cap=int(entry.get("cap") or plan["gateway"]["cap_per_endpoint"]),
-            )
-        )
+        replicas.append(_replica(index, plan, catalog, placed, site, slot))
     return replicas
+
+
+def _replica(
+    index: int, plan: Mapping[str, Any], catalog: Catalog, placed: tuple[Node, ...], site: Site, slot: int
+) -> Replica:
+    entry, where = plan["replicas"][index], f"plan '{plan['name']}', replica {index}"
+    gpus = _gpus(where, entry.get("gpus"), site)
+    return Replica(
+        index=index,
+        name=f"vllm-{plan['name']}-{index}",
+        model=find(catalog, "models", entry["model"]),
+        variant=_variant(where, entry, catalog),
+        nodes=placed,
+        gpus=gpus,
+        all_gpus=len(gpus) == site.gpus_per_node,
+        arguments=_free_arguments(where, entry.get("arguments") or {}),
+        port=site.first_port + slot,
+        cap=int(entry.get("cap") or plan["gateway"]["cap_per_endpoint"]),
+    )
 
 
 def _node(where: str, wanted: int | str, nodes: Sequence[Node], by_name: Mapping[str, Node]) -> Node:
