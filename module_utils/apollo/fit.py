@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ansible.module_utils.apollo import engine_memory
 from ansible.module_utils.apollo.conflicts import Case, conflicts
 from ansible.module_utils.apollo.engine_memory import GIB, Needs
-from ansible.module_utils.apollo.hardware import GpuKind
-from ansible.module_utils.apollo.model_shape import Shape
+from ansible.module_utils.apollo.hardware import GpuKind, gpu_kind
+from ansible.module_utils.apollo.model_shape import Shape, read_shape
 from ansible.module_utils.apollo.serving import Serving
 from ansible.module_utils.apollo.shape_split import split_reasons
 
@@ -50,6 +50,16 @@ class Wanted:
     serving: Serving
     accepted: Collection[str] = ()
     stored_bytes: int | None = None
+
+
+def fit_report(
+    config: Mapping[str, Any], gpu: str, settings: Mapping[str, Any], accepts: Collection[str] = ()
+) -> dict[str, Any]:
+    """Judge settings by a model's config.json and a GPU's name, ready for JSON: for a search that rules out candidates.
+
+    Raises ValueError for an unknown GPU, a config.json that says too little, or a setting that is no number.
+    """
+    return fit(read_shape(config), Wanted(Serving(settings), accepts), gpu_kind(gpu)).as_dict()
 
 
 def fit(shape: Shape, wanted: Wanted, gpu: GpuKind) -> Fit:

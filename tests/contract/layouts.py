@@ -37,6 +37,15 @@ def resolve(plan: str) -> dict[str, Any]:
 
 
 @cache
+def spread(variant: str, count: int) -> dict[str, Any]:
+    """A variant as one engine over this many whole nodes."""
+    entry = {"model": catalog()["variants"][variant]["model"], "variant": variant, "nodes": list(range(count))}
+    gateway = {"cap_per_endpoint": 1, "queue_limit": 0, "queue_timeout_s": 1}
+    plan = {"name": f"{variant} on {count} nodes", "replicas": [entry], "gateway": gateway}
+    return core.resolve_plan("p", {**catalog(), "plans": {"p": plan}}, nodes(count), core.Site())
+
+
+@cache
 def larger(plan: str, count: int) -> dict[str, Any]:
     """A plan for more than one chassis, on this many nodes."""
     own = {path.stem: house.plain_yaml(path.read_text()) for path in LARGER.glob("*.yml")}

@@ -10,6 +10,7 @@ import yaml
 from ansible.errors import AnsibleFilterError
 
 from filter_plugins import apollo as filters
+from tests.support import models
 
 HOSTVARS = {f"n{i}": {"fabric_address": f"10.0.0.{i}/24", "fabric_interface": "ib0"} for i in range(2)}
 
@@ -53,6 +54,14 @@ def test_discovered_facts_name_the_adapter_and_the_cpus() -> None:
     assert [engine["cpus"] for engine in halves[:2]] == ["0-1,4-5", "2-3,6-7"]
     stated = {name: {**told, "fabric_hca": "mlx5_0"} for name, told in hostvars.items()}
     assert filters.resolve_plan(request(["397b"]), stated)["engines"][0]["environment"]["NCCL_IB_HCA"] == "=mlx5_0"
+
+
+def test_a_config_can_be_judged_without_a_node() -> None:
+    settings = {**models.USUAL, "tensor-parallel-size": 4}
+    report = filters.FilterModule().filters()["fit_report"]
+    assert report(models.config(models.DENSE), models.A100.name, settings)["fits"] is True
+    with pytest.raises(AnsibleFilterError, match=r"config\.json has no"):
+        report({}, models.A100.name, settings)
 
 
 def test_a_variant_that_is_known_to_break_is_refused_by_name(tmp_path: Path) -> None:
