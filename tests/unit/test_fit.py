@@ -49,7 +49,10 @@ def test_the_batch_that_overflowed_the_cache_is_refused_with_the_numbers() -> No
     assert reason.startswith("batch: max-num-seqs 128 with 2 speculative tokens needs 9.7")
     assert f"{found.cache_gib} GiB are left" in reason
     assert f"set max-num-seqs to at most {found.max_num_seqs}" in reason
-    cured = {"max_num_seqs": found.max_num_seqs, "max_cudagraph_capture_size": found.max_cudagraph_capture_size}
+    cured: dict[str, Any] = {
+        "max_num_seqs": found.max_num_seqs,
+        "max_cudagraph_capture_size": found.max_cudagraph_capture_size,
+    }
     assert models.judge(models.SPARSE, **TP8, **cured, speculative_config=models.MTP).fits
 
 

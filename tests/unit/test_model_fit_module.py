@@ -32,8 +32,8 @@ def install(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, memory: int)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
 
 
-def engine(node: Path, folder: str = "models", **settings: Any) -> dict[str, Any]:
-    told = {**models.USUAL, "tensor-parallel-size": 4, **settings}
+def engine(node: Path, settings: dict[str, Any] | None = None, folder: str = "models") -> dict[str, Any]:
+    told = {**models.USUAL, "tensor-parallel-size": 4, **(settings or {})}
     return {"name": "vllm-p-0", "gpus": [0, 1, 2, 3], "arguments": [str(node / folder)], "settings": told}
 
 
@@ -46,7 +46,7 @@ def test_what_fits_comes_with_its_figures(run_module: RunModule, node: Path, che
 
 
 def test_what_does_not_fit_fails_with_the_whole_table(run_module: RunModule, node: Path) -> None:
-    broken = engine(node, **{"kv-cache-dtype": "fp8", "max-model-len": 300000})
+    broken = engine(node, {"kv-cache-dtype": "fp8", "max-model-len": 300000})
     result = run_module("model_fit", engines=[broken])
     assert result["failed"]
     assert result["msg"].startswith("vllm-p-0: fp8-kv-cache: ")
@@ -55,7 +55,7 @@ def test_what_does_not_fit_fails_with_the_whole_table(run_module: RunModule, nod
 
 
 def test_an_accepted_risk_is_no_reason(run_module: RunModule, node: Path) -> None:
-    risky = engine(node, **{"no-enable-prefix-caching": False})
+    risky = engine(node, {"no-enable-prefix-caching": False})
     assert "prefix-caching-on-hybrid" in run_module("model_fit", engines=[risky])["msg"]
     accepted = {**risky, "accepts": ["prefix-caching-on-hybrid"]}
     assert not run_module("model_fit", engines=[accepted])["failed"]
@@ -65,7 +65,7 @@ def test_an_accepted_risk_is_no_reason(run_module: RunModule, node: Path) -> Non
 def test_a_model_that_is_not_there_fails_only_where_it_is_required(
     run_module: RunModule, node: Path, require: bool
 ) -> None:
-    result = run_module("model_fit", engines=[engine(node, "nothing")], require=require)
+    result = run_module("model_fit", engines=[engine(node, folder="nothing")], require=require)
     assert result["failed"] is require
     assert result["unknown"][0].endswith("nothing/config.json cannot be read: run the stage fetch first")
 

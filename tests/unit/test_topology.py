@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import node_topology
 import pytest
 from ansible.module_utils.apollo import topology
 from hypothesis import given
 from hypothesis import strategies as st
 
+from library import node_topology
 from tests.conftest import RunModule
 
 
@@ -40,7 +40,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("system")
 @pytest.mark.parametrize("check", [False, True])
 def test_gpus_come_in_the_order_of_their_addresses_with_their_cores(run_module: RunModule, check: bool) -> None:
-    result = run_module("node_topology", check=check, interface="ibp65s0")
+    result = run_module(node_topology, check=check, interface="ibp65s0")
     facts = result["ansible_facts"]["apollo_topology"]
     assert result["changed"] is False
     assert [gpu["bus_id"] for gpu in facts["gpus"]] == ["0000:01:00.0", "0000:81:00.0", "0000:c1:00.0"]
@@ -50,7 +50,7 @@ def test_gpus_come_in_the_order_of_their_addresses_with_their_cores(run_module: 
 
 @pytest.mark.usefixtures("system")
 def test_gpus_of_one_locality_share_its_cores_whole(run_module: RunModule) -> None:
-    facts = run_module("node_topology")["ansible_facts"]["apollo_topology"]
+    facts = run_module(node_topology)["ansible_facts"]["apollo_topology"]
     places = topology.gpu_places(facts["gpus"])
     assert topology.pinning(places, [0]) == {"cpus": "0-3,8-11", "memory_nodes": "0"}
     assert topology.pinning(places, [1]) == {"cpus": "4-5,12-13", "memory_nodes": "1"}
@@ -62,7 +62,7 @@ def test_a_node_that_tells_nothing_pins_nothing(
     run_module: RunModule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_topology, "SYSTEM", tmp_path)
-    facts = run_module("node_topology", interface="eth0")["ansible_facts"]["apollo_topology"]
+    facts = run_module(node_topology, interface="eth0")["ansible_facts"]["apollo_topology"]
     assert facts == {"gpus": [], "hca": ""}
     assert topology.pinning((), [0]) == {"cpus": "", "memory_nodes": ""}
 
