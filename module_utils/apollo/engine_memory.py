@@ -22,6 +22,7 @@ _COLLECTIVES = 0.5 * GIB
 _LOGIT_BYTES = 10  # a row of logits, its float32 copy and the sampler's own
 _GRAPH_PER_LAYER = 0.25 * MIB
 _CACHE_BYTES = 2
+_NEARLY_EQUAL = 1.5
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,30 @@ def needs(shape: Shape, serving: Serving, stored_bytes: int | None = None) -> Ne
     """Say what one GPU must hold; ``stored_bytes`` is the size of the safetensors, where it is known."""
     draft = weight_bytes(shape).draft / serving.tensor if serving.mtp else 0.0
     per_layer = cache_per_token_and_layer(shape, serving.tensor)
-    layers = math.ceil(shape.attention.layers / serving.pipeline) + (shape.draft_layers if serving.mtp else 0)
-    state = _state_per_layer(shape, serving)
+    growing = math.ceil(shape.attention.layers / serving.pipeline) + (shape.draft_layers if serving.mtp else 0)
+    fixed = math.ceil(shape.recurrent.layers / serving.pipeline)
+    page_tokens = max(16, math.ceil(_state_per_layer(shape, serving) / per_layer / 16) * 16)
+    growing, fixed = pooled_layers(growing, fixed)
     return Needs(
         weights=_weights(shape, serving, stored_bytes),
         draft=draft,
         engine=_engine(shape, serving),
-        cache_per_token=layers * per_layer,
-        state_per_sequence=math.ceil(shape.recurrent.layers / serving.pipeline) * state * _copies(serving),
-        page_tokens=max(16, math.ceil(state / per_layer / 16) * 16),
+        cache_per_token=growing * per_layer,
+        state_per_sequence=fixed * page_tokens * per_layer * _copies(serving),
+        page_tokens=page_tokens,
     )
+
+
+def pooled_layers(growing: int, fixed: int) -> tuple[int, int]:
+    """Layers of each kind as the pinned release books them: in groups of one size, the last one filled up.
+
+    Both kinds share one pool of pages, and a page holds a layer's state or as many tokens of another's cache.
+    """
+    if growing == 0 or fixed == 0:
+        return growing, fixed
+    small, large = min(growing, fixed), max(growing, fixed)
+    size = large if large < _NEARLY_EQUAL * small else small
+    return math.ceil(growing / size) * size, math.ceil(fixed / size) * size
 
 
 def usable(memory_mib: int, share: float) -> float:

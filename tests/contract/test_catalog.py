@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.apollo import catalog as core
 from ansible.module_utils.apollo import layout as layout_core
+from ansible.module_utils.apollo.conflicts import NAMES
 from ansible.module_utils.apollo.fit import Wanted, fit
 from ansible.module_utils.apollo.serving import Serving
 from jsonschema import Draft202012Validator
@@ -74,7 +76,22 @@ def test_plan_resolves_on_a_chassis(plan: str) -> None:
 def test_variant_states_what_must_not_drift(variant: str) -> None:
     stated: Mapping[str, Any] = core.find_variant(layouts.catalog(), variant)["arguments"]
     either = [("async-scheduling", "no-async-scheduling"), ("enable-prefix-caching", "no-enable-prefix-caching")]
-    alone = ["dtype", "gpu-memory-utilization", "max-model-len", "max-num-batched-tokens", "max-num-seqs"]
+    alone = [
+        "dtype",
+        "enable-chunked-prefill",
+        "generation-config",
+        "gpu-memory-utilization",
+        "kv-cache-dtype",
+        "load-format",
+        "max-cudagraph-capture-size",
+        "max-model-len",
+        "max-num-batched-tokens",
+        "max-num-seqs",
+        "scheduling-policy",
+        "seed",
+        "shutdown-timeout",
+        "stream-interval",
+    ]
     unstated = ["/".join(pair) for pair in either if not set(pair) & set(stated)]
     assert not unstated + [flag for flag in alone if flag not in stated]
 
@@ -144,3 +161,29 @@ def test_only_the_known_kernels_decide_what_a_variant_checks() -> None:
 def log_of(variant: str) -> dict[str, list[str]]:
     log: dict[str, list[str]] = core.find_variant(layouts.catalog(), variant)["log"]
     return log
+
+
+def page() -> str:
+    return (house.PROJECT / "docs" / "catalog.md").read_text()
+
+
+def test_guide_names_every_plan_and_every_known_failure() -> None:
+    rows = {name for line in page().splitlines() if line.startswith("|") for name in re.findall(r"`([^`]+)`", line)}
+    assert not set(layouts.catalog()["plans"]) - rows
+    assert not set(NAMES) - rows
+
+
+@pytest.mark.parametrize("plan", ["27b", "27b-mtp", "27b-halves-mtp", "27b-int4", "397b-pp", "397b", "397b-d"])
+def test_guide_tells_what_fits_as_it_is_computed(plan: str) -> None:
+    engine = layouts.resolve(plan)["engines"][0]
+    found = fit(models.shape(engine["model"]), Wanted(Serving(engine["settings"])), models.A100)
+    told = [
+        f"{found.weights_gib:.1f} + {found.draft_gib:.1f}",
+        f"{found.engine_gib:.1f}",
+        f"{found.cache_gib:.1f}",
+        f"{found.state_mib_per_sequence:.0f}",
+        f"{found.cache_kib_per_token:g}",
+        f"{found.sequences_at_typical} / {found.sequences_at_context}",
+        f"{engine['settings']['max-num-seqs']} of {found.max_num_seqs}",
+    ]
+    assert f"| `{plan}` | {' | '.join(told)} |" in page()

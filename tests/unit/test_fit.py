@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from ansible.module_utils.apollo.engine_memory import graph_count
+from ansible.module_utils.apollo.engine_memory import graph_count, pooled_layers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,7 +37,7 @@ def test_the_published_397b_fits_with_the_published_room() -> None:
 def test_mtp_triples_the_state_and_adds_a_draft() -> None:
     plain, fast = models.judge(models.SPARSE, **TP8), models.judge(models.SPARSE, **TP8, **WITH_MTP)
     assert fast.fits
-    assert fast.state_mib_per_sequence == pytest.approx(71e6 / 2**20, rel=0.03)
+    assert fast.state_mib_per_sequence == pytest.approx(71e6 * 48 / 45 / 2**20, rel=0.03)
     assert plain.state_mib_per_sequence == pytest.approx(24e6 / 2**20, rel=0.03)
     assert plain.draft_gib == 0
     assert fast.draft_gib == pytest.approx(1.54, abs=0.05)
@@ -46,7 +46,7 @@ def test_mtp_triples_the_state_and_adds_a_draft() -> None:
 def test_the_batch_that_overflowed_the_cache_is_refused_with_the_numbers() -> None:
     found = models.judge(models.SPARSE, **TP8, max_num_seqs=128, speculative_config=models.MTP)
     (reason,) = found.reasons
-    assert reason.startswith("batch: max-num-seqs 128 with 2 speculative tokens needs 9.7")
+    assert reason.startswith("batch: max-num-seqs 128 with 2 speculative tokens needs 10.")
     assert f"{found.cache_gib} GiB are left" in reason
     assert f"set max-num-seqs to at most {found.max_num_seqs}" in reason
     cured: dict[str, Any] = {
@@ -117,6 +117,14 @@ def test_what_cannot_be_split_is_named_and_gets_no_figures() -> None:
 def test_a_setting_that_is_no_number_is_named() -> None:
     with pytest.raises(ValueError, match=r"max-num-seqs is 'many'"):
         models.judge(models.DENSE, max_num_seqs="many")
+
+
+@pytest.mark.parametrize(
+    ("layers", "booked"),
+    [((16, 48), (16, 48)), ((17, 48), (17, 51)), ((16, 45), (16, 48)), ((64, 0), (64, 0)), ((12, 13), (13, 13))],
+)
+def test_layers_are_booked_in_groups_of_one_size(layers: tuple[int, int], booked: tuple[int, int]) -> None:
+    assert pooled_layers(*layers) == booked
 
 
 def test_graph_sizes_are_counted_as_the_engine_lists_them() -> None:
