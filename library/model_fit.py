@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.apollo.fit import Wanted, fit
-from ansible.module_utils.apollo.hardware import GpuKind, gpu_kind
+from ansible.module_utils.apollo.hardware import Gpu, read_gpus
 from ansible.module_utils.apollo.model_shape import Shape, read_shape
 from ansible.module_utils.apollo.serving import Serving
 from ansible.module_utils.basic import AnsibleModule
@@ -57,15 +56,14 @@ unknown: {description: Why some engines could not be judged., returned: always, 
 """
 
 
-def read_gpus(module: AnsibleModule) -> list[GpuKind]:
+def find_gpus(module: AnsibleModule) -> list[Gpu]:
     """Give the GPUs of this node by index; an empty list where no driver answers."""
     program = module.get_bin_path("nvidia-smi")
     if program is None:
         return []
-    query = [program, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    query = [program, "--query-gpu=name,memory.total,compute_cap", "--format=csv,noheader,nounits"]
     code, out, _ = module.run_command(["timeout", str(module.params["timeout_s"]), *query])
-    rows = [line.rsplit(",", 1) for line in out.splitlines() if code == 0 and line.count(",") == 1]
-    return [replace(gpu_kind(name.strip()), memory_mib=int(memory)) for name, memory in rows]
+    return read_gpus(out) if code == 0 else []
 
 
 def read_model(folder: Path) -> tuple[Shape, int | None]:
@@ -79,7 +77,7 @@ def read_model(folder: Path) -> tuple[Shape, int | None]:
     return read_shape(config), sum(sizes) or None
 
 
-def smallest(wanted: list[int], gpus: list[GpuKind]) -> GpuKind:
+def smallest(wanted: list[int], gpus: list[Gpu]) -> Gpu:
     """Give the GPU with the least memory among those that an engine wants."""
     missing = [index for index in wanted if index >= len(gpus)]
     if missing:
@@ -87,7 +85,7 @@ def smallest(wanted: list[int], gpus: list[GpuKind]) -> GpuKind:
     return min((gpus[index] for index in wanted), key=lambda gpu: gpu.memory_mib)
 
 
-def judge(engine: dict[str, Any], gpus: list[GpuKind]) -> dict[str, Any]:
+def judge(engine: dict[str, Any], gpus: list[Gpu]) -> dict[str, Any]:
     """Judge one engine; OSError tells that its model is not here."""
     shape, stored = read_model(Path(engine["arguments"][0]))
     serving = Serving(engine["settings"], engine.get("environment") or {})
@@ -95,7 +93,7 @@ def judge(engine: dict[str, Any], gpus: list[GpuKind]) -> dict[str, Any]:
     return fit(shape, wanted, smallest(engine["gpus"], gpus)).as_dict()
 
 
-def judge_all(engines: list[dict[str, Any]], gpus: list[GpuKind]) -> tuple[dict[str, Any], list[str]]:
+def judge_all(engines: list[dict[str, Any]], gpus: list[Gpu]) -> tuple[dict[str, Any], list[str]]:
     """Judge what can be judged, and say what cannot be yet."""
     table: dict[str, Any] = {}
     unknown = [] if gpus else ["no GPU answers to nvidia-smi: run the stage prepare first"]
@@ -119,7 +117,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        gpus = read_gpus(module)
+        gpus = find_gpus(module)
     except ValueError as error:
         module.fail_json(msg=str(error), engines={}, unknown=[])
     table, unknown = judge_all(module.params["engines"], gpus)

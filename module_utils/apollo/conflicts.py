@@ -64,8 +64,11 @@ class Rule:
 def conflicts(case: Case, accepted: Collection[str] = ()) -> list[str]:
     """List the known failures that this engine runs into, a line each, but for those its variant accepts."""
     found = [rule for rule in RULES if rule.holds(case)]
+    have = ".".join(map(str, case.capability or ()))
     return [
-        f"{rule.name}: {rule.why}: {rule.remedy}" for rule in found if not (rule.acceptable and rule.name in accepted)
+        f"{rule.name}: {rule.why.replace('{have}', have)}: {rule.remedy}"
+        for rule in found
+        if not (rule.acceptable and rule.name in accepted)
     ]
 
 
@@ -187,14 +190,14 @@ RULES = (
     Rule(
         "fp8-kv-cache",
         lambda case: case.below(8, 9) and case.told("kv-cache-dtype").startswith("fp8"),
-        "a KV cache in FP8 needs compute capability 8.9, an A100 has 8.0",
+        "a KV cache in FP8 needs compute capability 8.9, this GPU has {have}",
         "set kv-cache-dtype to auto",
         acceptable=False,
     ),
     Rule(
         "flash-attention-3",
         _third_attention,
-        "FlashAttention 3 needs compute capability 9.0, an A100 has 8.0",
+        "FlashAttention 3 needs compute capability 9.0, this GPU has {have}",
         "leave the version out, FlashAttention 2 is chosen by itself",
         acceptable=False,
     ),
@@ -202,21 +205,21 @@ RULES = (
         "sparse-attention",
         lambda case: case.sparse and case.below(9),
         "the model attends through a sparse index (sparse MLA or the like), and its kernels need compute capability"
-        " 9.0, an A100 has 8.0",
+        " 9.0, this GPU has {have}",
         "choose a model with dense attention",
         acceptable=False,
     ),
     Rule(
         "fp8-weights",
         lambda case: case.below(8, 9) and case.scheme == "fp8",
-        "FP8 compute needs compute capability 8.9, an A100 has 8.0; the engine would fall back to weight-only kernels,"
-        " which nobody has measured here",
+        "FP8 compute needs compute capability 8.9, this GPU has {have}; the engine would fall back to weight-only"
+        " kernels, which nobody has measured here",
         "choose a bf16 or int4 checkpoint",
     ),
     Rule(
         "nvfp4-weights",
         lambda case: case.below(10) and case.scheme == "nvfp4",
-        "NVFP4 compute needs compute capability 10.0, an A100 has 8.0; the engine would fall back to weight-only"
+        "NVFP4 compute needs compute capability 10.0, this GPU has {have}; the engine would fall back to weight-only"
         " kernels, which nobody has measured here",
         "choose a bf16 or int4 checkpoint",
     ),

@@ -9,7 +9,7 @@ from typing import Any
 from ansible.module_utils.apollo import engine_memory
 from ansible.module_utils.apollo.conflicts import Case, conflicts
 from ansible.module_utils.apollo.engine_memory import GIB, Needs
-from ansible.module_utils.apollo.hardware import GpuKind, gpu_kind
+from ansible.module_utils.apollo.hardware import Gpu, gpu_kind
 from ansible.module_utils.apollo.model_shape import Shape, read_shape
 from ansible.module_utils.apollo.serving import Serving
 from ansible.module_utils.apollo.shape_split import split_reasons
@@ -62,7 +62,7 @@ def fit_report(
     return fit(read_shape(config), Wanted(Serving(settings), accepts), gpu_kind(gpu)).as_dict()
 
 
-def fit(shape: Shape, wanted: Wanted, gpu: GpuKind) -> Fit:
+def fit(shape: Shape, wanted: Wanted, gpu: Gpu) -> Fit:
     """Judge one engine of a model on one kind of GPU."""
     serving = wanted.serving
     context = _context(shape, serving)
@@ -89,7 +89,7 @@ def _context(shape: Shape, serving: Serving) -> int:
         raise ValueError(f"max-model-len is '{told}', a number wanted: write it out in digits") from None
 
 
-def _memory(needs: Needs, usable: float, left: float, gpu: GpuKind) -> list[str]:
+def _memory(needs: Needs, usable: float, left: float, gpu: Gpu) -> list[str]:
     if left > 0:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What each kind of GPU can do, by the name that nvidia-smi gives it. Figures of the makers' data sheets."""
+"""What a GPU is, as nvidia-smi tells it, and what its kind can do at most, by the makers' data sheets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from ansible.module_utils.apollo.names import unknown_name
 
 
 @dataclass(frozen=True)
-class GpuKind:
-    """Peak figures of one GPU; dense arithmetic, without the factor for sparse matrices."""
+class Gpu:
+    """One GPU as far as it matters to what fits."""
 
     name: str
     capability: tuple[int, int]
     memory_mib: int
+
+
+@dataclass(frozen=True)
+class GpuKind(Gpu):
+    """Peak figures as well; dense arithmetic, without the factor for sparse matrices."""
+
     memory_gb_s: float
     bf16_tflops: float
     power_w: int
@@ -28,6 +34,21 @@ _KINDS = (
     GpuKind("NVIDIA H200", (9, 0), 143771, 4800.0, 989.0, 700),
 )
 KINDS = {kind.name: kind for kind in _KINDS}
+
+
+def read_gpus(text: str) -> list[Gpu]:
+    """Read the rows of ``--query-gpu=name,memory.total,compute_cap``; ValueError for a row that tells too little."""
+    return [_gpu(line) for line in text.splitlines() if line.strip()]
+
+
+def _gpu(line: str) -> Gpu:
+    cells = [cell.strip() for cell in line.rsplit(",", 2)]
+    try:
+        name, memory, capability = cells
+        major, minor = capability.split(".")
+        return Gpu(name, (int(major), int(minor)), int(memory))
+    except ValueError:
+        raise ValueError(f"nvidia-smi says '{line.strip()}', name, MiB and compute capability wanted") from None
 
 
 def gpu_kind(name: str) -> GpuKind:

@@ -70,6 +70,12 @@ def test_a_newer_gpu_lifts_what_only_ampere_lacks(name: str) -> None:
     assert conflicts(case(name, H200)) == []
 
 
+def test_a_missing_capability_is_named_with_the_one_that_is_there() -> None:
+    (line,) = conflicts(case("fp8-kv-cache"))
+    assert "needs compute capability 8.9, this GPU has 8.0" in line
+    assert "this GPU has 9.0" in conflicts(case("nvfp4-weights", H200))[0]
+
+
 def test_a_draft_with_a_kernel_of_its_own_goes_with_marlin() -> None:
     told = {**models.MTP, "moe_backend": "triton"}
     serving = models.serving(moe_backend="marlin", speculative_config=told)

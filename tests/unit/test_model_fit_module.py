@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import RunModule
 from tests.support import models
 
-SMI = "#!/bin/sh\nfor gpu in 0 1 2 3; do echo '{name}, {memory}'; done\n"
+SMI = "#!/bin/sh\nfor gpu in 0 1 2 3; do echo '{name}, {memory}, {capability}'; done\n"
 
 
 @pytest.fixture
@@ -24,10 +24,10 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def install(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, memory: int) -> None:
+def install(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, memory: int, capability: str = "8.0") -> None:
     program = root / "bin" / "nvidia-smi"
     program.parent.mkdir(exist_ok=True)
-    program.write_text(SMI.format(name=name, memory=memory))
+    program.write_text(SMI.format(name=name, memory=memory, capability=capability))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
 
@@ -92,9 +92,16 @@ def test_less_memory_than_the_data_sheet_says_counts(
     assert "vllm-p-0: memory: " in run_module("model_fit", engines=[engine(node)])["msg"]
 
 
-def test_an_unknown_gpu_is_named(run_module: RunModule, node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(node, monkeypatch, "NVIDIA A100-SXM4-41GB", 40960)
-    assert "did you mean 'NVIDIA A100-SXM4-40GB'" in run_module("model_fit", engines=[engine(node)])["msg"]
+def test_a_gpu_is_judged_by_what_it_says_of_itself(
+    run_module: RunModule, node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_fp8 = engine(node, {"kv-cache-dtype": "fp8"})
+    install(node, monkeypatch, "Some GPU, rev. A", 81920, "9.0")
+    assert not run_module("model_fit", engines=[in_fp8])["failed"]
+    install(node, monkeypatch, "Some GPU, rev. A", 81920, "8.0")
+    assert "fp8-kv-cache" in run_module("model_fit", engines=[in_fp8])["msg"]
+    install(node, monkeypatch, "Some GPU, rev. A", 81920, "[N/A]")
+    assert "name, MiB and compute capability wanted" in run_module("model_fit", engines=[in_fp8])["msg"]
 
 
 def test_a_config_that_says_too_little_is_named(run_module: RunModule, node: Path) -> None:
