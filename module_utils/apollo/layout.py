@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.apollo.arguments import merge, render
 from ansible.module_utils.apollo.catalog import Catalog, find, find_variant
-from ansible.module_utils.apollo.conflicts import Case, conflicts
+from ansible.module_utils.apollo.conflicts import NAMES, Case, conflicts
 from ansible.module_utils.apollo.names import unknown_name
 from ansible.module_utils.apollo.serving import Serving
 from ansible.module_utils.apollo.topology import GpuPlace, pinning
@@ -160,6 +160,9 @@ def _variant(where: str, entry: Mapping[str, Any], catalog: Catalog) -> dict[str
             f"not '{entry['model']}': choose a variant of that model"
         )
     _free_arguments(f"variant '{variant['name']}'", variant["arguments"])
+    for name in variant.get("accepts") or []:
+        if name not in NAMES:
+            raise ValueError(f"variant '{variant['name']}': {unknown_name('accepted risk', name, NAMES)}")
     return variant
 
 

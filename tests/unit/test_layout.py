@@ -179,6 +179,15 @@ def test_a_variant_can_accept_a_known_risk() -> None:
     assert engine["accepts"] == ["expert-parallel-above-limit"]
 
 
+def test_a_risk_that_nobody_knows_cannot_be_accepted() -> None:
+    known = catalog(p=[small(0)])
+    known["variants"]["small-base"]["accepts"] = ["humming-mo"]
+    with pytest.raises(
+        ValueError, match=r"variant 'small-base': accepted risk 'humming-mo' .*did you mean 'humming-moe'"
+    ):
+        resolve_plan("p", known, NODES, Site())
+
+
 def test_a_part_of_a_node_gets_the_cpus_next_to_its_gpus() -> None:
     places = tuple(GpuPlace(numa, ((8 * numa, 8 * numa + 1), (8 * numa + 2, 8 * numa + 3))) for numa in (0, 0, 1, 1))
     nodes = [Node("n0", "10.0.0.0", "ib0", gpus=places)]
