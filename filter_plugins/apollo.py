@@ -17,7 +17,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
 
-from ansible.module_utils.apollo import arguments, choice, engine, inventory, layout  # noqa: E402 (needs the path above)
+from ansible.module_utils.apollo import arguments, choice, engine, fit, inventory, layout, topology  # noqa: E402 (needs the path above)
 
 
 def _plain_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,11 +78,13 @@ def _node(name: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     for needed in ("fabric_address", "fabric_interface"):
         if needed not in variables:
             raise ValueError(f"node '{name}' has no {needed}: set it in the inventory's host_vars/{name}.yml")
+    found = (variables.get("ansible_facts") or {}).get("apollo_topology") or {}
     return {
         "name": name,
         "address": str(variables["fabric_address"]).split("/")[0],
         "interface": variables["fabric_interface"],
-        "hca": variables.get("fabric_hca"),
+        "hca": variables.get("fabric_hca") or found.get("hca") or None,
+        "gpus": topology.gpu_places(found.get("gpus") or []),
     }
 
 
@@ -120,6 +122,7 @@ class FilterModule:
         """Give Ansible the filters."""
         return {
             "engine_units": _plain_errors(engine.engine_units),
+            "fit_report": _plain_errors(fit.fit_report),
             "load_catalog": _plain_errors(load_catalog),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),

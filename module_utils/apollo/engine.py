@@ -147,6 +147,7 @@ def _command(engine: Mapping[str, Any], common: Container) -> list[str]:
         "--cap-add=IPC_LOCK",
         f"--stop-timeout={common.stop_timeout_s}",
         f"--env-file={ENVIRONMENT_DIRECTORY}/{engine['name']}.env",
+        *_pinned(engine),
         *(word.replace("{gpus}", gpus) for word in common.gpu_arguments),
         *(f"--ulimit={limit}" for limit in common.ulimits),
         *(f"--device={device}" for device in common.devices),
@@ -154,6 +155,12 @@ def _command(engine: Mapping[str, Any], common: Container) -> list[str]:
         common.image,
         *engine["arguments"],
     ]
+
+
+def _pinned(engine: Mapping[str, Any]) -> list[str]:
+    """Keep an engine on the CPUs and the memory next to its GPUs, where the layout says which."""
+    bounds = {"--cpuset-cpus": engine.get("cpus"), "--cpuset-mems": engine.get("memory_nodes")}
+    return [f"{option}={value}" for option, value in bounds.items() if value]
 
 
 def _refuse_line_breaks(name: str, environment: Mapping[str, str]) -> None:

@@ -8,7 +8,28 @@ from typing import Any
 
 from ansible.module_utils.apollo.arguments import merge, render
 from ansible.module_utils.apollo.catalog import Catalog, find, find_variant
+from ansible.module_utils.apollo.conflicts import NAMES, Case, conflicts
 from ansible.module_utils.apollo.names import unknown_name
+from ansible.module_utils.apollo.serving import Serving
+from ansible.module_utils.apollo.topology import GpuPlace, pinning
+
+# What follows from the placement; a variant or a plan that states it would contradict it.
+PLACED = (
+    "data-parallel-size",
+    "headless",
+    "host",
+    "master-addr",
+    "master-port",
+    "nnodes",
+    "node-rank",
+    "pipeline-parallel-size",
+    "port",
+    "served-model-name",
+    "tensor-parallel-size",
+)
+# An engine over several nodes says how its nodes talk, so that a silent fallback to Ethernet is seen.
+FABRIC_ENVIRONMENT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET", "NCCL_IB_DISABLE": "0"}
+FABRIC_LOG = {"must": ["NET/IB"], "must_not": ["NET/Socket"]}
 
 
 @dataclass(frozen=True)
@@ -19,6 +40,7 @@ class Node:
     address: str
     interface: str
     hca: str | None = None
+    gpus: tuple[GpuPlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -33,6 +55,7 @@ class Site:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     log: Mapping[str, Any] | None = None
+    pin_cpus: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,57 +71,65 @@ class Replica:
     all_gpus: bool
     arguments: Mapping[str, Any]
     port: int
+    cap: int
 
 
 def resolve_plan(name: str, catalog: Catalog, nodes: Sequence[Node], site: Site) -> dict[str, Any]:
     """Resolve the plan ``name`` to its layout: engines, endpoints, models, gateway and ports.
 
     Raises ValueError, one line each, for unknown names, nodes or GPUs that are not there,
-    GPUs given twice, and a variant of another model.
+    GPUs given twice, a variant of another model, and combinations that are known to break.
     """
     plan = find(catalog, "plans", name)
     replicas = _replicas(plan, catalog, nodes, site)
     _refuse_shared_gpus(plan["name"], replicas)
     engines = [_engine(replica, rank, site) for replica in replicas for rank in range(len(replica.nodes))]
+    _refuse_conflicts(plan["name"], engines)
     return {
         "plan": plan["name"],
         "engines": engines,
         "endpoints": [_endpoint(replica, site) for replica in replicas],
         "models": _models(replicas),
-        "gateway": dict(plan["gateway"]),
-        "ports": {node.name: _ports(engines, node.name) for node in nodes},
+        "gateway": {**plan["gateway"], "pools": _pools(replicas)},
+        "ports": _ports(engines, nodes),
     }
 
 
 def _replicas(plan: Mapping[str, Any], catalog: Catalog, nodes: Sequence[Node], site: Site) -> list[Replica]:
     replicas: list[Replica] = []
     heads: dict[str, int] = {}
+    by_name = {node.name: node for node in nodes}
     for index, entry in enumerate(plan["replicas"]):
         where = f"plan '{plan['name']}', replica {index}"
-        placed = tuple(_node(where, wanted, nodes) for wanted in entry["nodes"])
-        if len(set(placed)) != len(placed):
+        placed = tuple(_node(where, wanted, nodes, by_name) for wanted in entry["nodes"])
+        if len({node.name for node in placed}) != len(placed):
             raise ValueError(f"{where}: names a node twice ({entry['nodes']}): name each node once")
         slot = heads.get(placed[0].name, 0)
         heads[placed[0].name] = slot + 1
-        gpus = _gpus(where, entry.get("gpus"), site)
-        replicas.append(
-            Replica(
-                index=index,
-                name=f"vllm-{plan['name']}-{index}",
-                model=find(catalog, "models", entry["model"]),
-                variant=_variant(where, entry, catalog),
-                nodes=placed,
-                gpus=gpus,
-                all_gpus=len(gpus) == site.gpus_per_node,
-                arguments=entry.get("arguments") or {},
-                port=site.first_port + slot,
-            )
-        )
+        replicas.append(_replica(index, plan, catalog, placed, site, slot))
     return replicas
 
 
-def _node(where: str, wanted: int | str, nodes: Sequence[Node]) -> Node:
-    by_name = {node.name: node for node in nodes}
+def _replica(
+    index: int, plan: Mapping[str, Any], catalog: Catalog, placed: tuple[Node, ...], site: Site, slot: int
+) -> Replica:
+    entry, where = plan["replicas"][index], f"plan '{plan['name']}', replica {index}"
+    gpus = _gpus(where, entry.get("gpus"), site)
+    return Replica(
+        index=index,
+        name=f"vllm-{plan['name']}-{index}",
+        model=find(catalog, "models", entry["model"]),
+        variant=_variant(where, entry, catalog),
+        nodes=placed,
+        gpus=gpus,
+        all_gpus=len(gpus) == site.gpus_per_node,
+        arguments=_free_arguments(where, entry.get("arguments") or {}),
+        port=site.first_port + slot,
+        cap=int(entry.get("cap") or plan["gateway"]["cap_per_endpoint"]),
+    )
+
+
+def _node(where: str, wanted: int | str, nodes: Sequence[Node], by_name: Mapping[str, Node]) -> Node:
     if isinstance(wanted, str):
         if wanted not in by_name:
             raise ValueError(f"{where}: {unknown_name('node', wanted, by_name)}")
@@ -128,7 +159,25 @@ def _variant(where: str, entry: Mapping[str, Any], catalog: Catalog) -> dict[str
             f"{where}: variant '{variant['name']}' is for model '{variant['model']}', "
             f"not '{entry['model']}': choose a variant of that model"
         )
+    _free_arguments(f"variant '{variant['name']}'", variant["arguments"])
+    for name in variant.get("accepts") or []:
+        if name not in NAMES:
+            raise ValueError(f"variant '{variant['name']}': {unknown_name('accepted risk', name, NAMES)}")
     return variant
+
+
+def _free_arguments(where: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    placed = [flag for flag in arguments if flag in PLACED]
+    if placed:
+        raise ValueError(f"{where}: states {placed[0]}, which follows from the plan's nodes and GPUs: leave it out")
+    return arguments
+
+
+def _refuse_conflicts(plan: str, engines: Sequence[Mapping[str, Any]]) -> None:
+    for engine in (engine for engine in engines if engine["rank"] == 0):
+        case = Case(Serving(engine["settings"], engine["environment"]))
+        for conflict in conflicts(case, engine["accepts"]):
+            raise ValueError(f"plan '{plan}', replica {engine['replica']}, variant '{engine['variant']}': {conflict}")
 
 
 def _refuse_shared_gpus(plan: str, replicas: Sequence[Replica]) -> None:
@@ -145,6 +194,7 @@ def _refuse_shared_gpus(plan: str, replicas: Sequence[Replica]) -> None:
 
 def _engine(replica: Replica, rank: int, site: Site) -> dict[str, Any]:
     node, ranks = replica.nodes[rank], len(replica.nodes)
+    settings = _settings(replica, rank, site)
     return {
         "name": replica.name,
         "replica": replica.index,
@@ -159,14 +209,34 @@ def _engine(replica: Replica, rank: int, site: Site) -> dict[str, Any]:
         "address": node.address,
         "port": replica.port if rank == 0 else None,
         "master_port": _master_port(replica, site) if ranks > 1 else None,
-        "arguments": _arguments(replica, rank, site),
+        "arguments": [_model_path(replica, site), *render(settings)],
+        "settings": settings,
         "environment": _environment(replica, node, site),
-        "log": dict(site.log if site.log is not None else replica.variant.get("log") or {"must": [], "must_not": []}),
+        "accepts": list(replica.variant.get("accepts") or []),
+        "log": _log(replica, site),
+        **_pinned(replica, node, site),
     }
 
 
-def _arguments(replica: Replica, rank: int, site: Site) -> list[str]:
-    arguments = merge(
+def _pinned(replica: Replica, node: Node, site: Site) -> dict[str, str]:
+    """CPUs and memory nodes next to the engine's GPUs; empty where all GPUs are its own, or nothing is known."""
+    if replica.all_gpus or not site.pin_cpus:
+        return {"cpus": "", "memory_nodes": ""}
+    return pinning(node.gpus, replica.gpus)
+
+
+def _log(replica: Replica, site: Site) -> dict[str, list[str]]:
+    """What the engine's log must and must not show: the variant's part, and the fabric's where it spans nodes."""
+    if site.log is not None:
+        return {rule: list(site.log.get(rule) or []) for rule in FABRIC_LOG}
+    told = replica.variant.get("log") or {}
+    fabric = FABRIC_LOG if len(replica.nodes) > 1 else {}
+    return {rule: [*(told.get(rule) or []), *fabric.get(rule, [])] for rule in FABRIC_LOG}
+
+
+def _settings(replica: Replica, rank: int, site: Site) -> dict[str, Any]:
+    """All arguments of the engine by name; the command line is these, rendered."""
+    return merge(
         {"served-model-name": replica.model["served_name"]},
         {"host": replica.nodes[0].address, "port": replica.port} if rank == 0 else {},
         _parallelism(replica, site),
@@ -175,7 +245,6 @@ def _arguments(replica: Replica, rank: int, site: Site) -> list[str]:
         site.arguments,
         _span(replica, rank, site),
     )
-    return [_model_path(replica, site), *render(arguments)]
 
 
 def _parallelism(replica: Replica, site: Site) -> dict[str, int]:
@@ -206,7 +275,7 @@ def _environment(replica: Replica, node: Node, site: Site) -> dict[str, str]:
     fabric: dict[str, Any] = {}
     if len(replica.nodes) > 1:
         names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
-        fabric = dict.fromkeys(names, node.interface)
+        fabric = {**FABRIC_ENVIRONMENT, **dict.fromkeys(names, node.interface)}
         fabric["NCCL_IB_HCA"] = f"={node.hca}" if node.hca else None
     merged = merge({"VLLM_HOST_IP": node.address}, fabric, replica.variant["environment"], site.environment)
     return {name: str(value) for name, value in merged.items()}
@@ -225,6 +294,7 @@ def _endpoint(replica: Replica, site: Site) -> dict[str, Any]:
         "model": replica.model["name"],
         "variant": replica.variant["name"],
         "model_path": _model_path(replica, site),
+        "cap": replica.cap,
     }
 
 
@@ -240,9 +310,24 @@ def _models(replicas: Sequence[Replica]) -> list[dict[str, Any]]:
     return list(models.values())
 
 
-def _ports(engines: Sequence[Mapping[str, Any]], node: str) -> list[int]:
-    mine = [engine for engine in engines if engine["node"] == node and engine["rank"] == 0]
-    return sorted(port for engine in mine for port in (engine["port"], engine["master_port"]) if port)
+def _pools(replicas: Sequence[Replica]) -> list[dict[str, Any]]:
+    """The endpoints of each served model, and how many requests they may carry together."""
+    pools: dict[str, dict[str, Any]] = {}
+    for replica in replicas:
+        name = replica.model["served_name"]
+        pool = pools.setdefault(name, {"served_name": name, "endpoints": [], "cap": 0})
+        pool["endpoints"].append(replica.name)
+        pool["cap"] += replica.cap
+    return list(pools.values())
+
+
+def _ports(engines: Sequence[Mapping[str, Any]], nodes: Sequence[Node]) -> dict[str, list[int]]:
+    """The ports that each node opens: those of the heads that it carries."""
+    ports: dict[str, list[int]] = {node.name: [] for node in nodes}
+    for engine in engines:
+        if engine["rank"] == 0:
+            ports[engine["node"]] += [port for port in (engine["port"], engine["master_port"]) if port]
+    return {name: sorted(mine) for name, mine in ports.items()}
 
 
 def site_of(options: Mapping[str, Any]) -> Site:

@@ -19,7 +19,9 @@ MISSPELT = "a misspelt argument"
 
 def command_lines() -> dict[str, list[str]]:
     """The command line of every engine of every plan, by a name that says whose it is."""
-    engines = [(plan, engine) for plan in layouts.catalog()["plans"] for engine in layouts.resolve(plan)["engines"]]
+    resolved = [layouts.resolve(plan) for plan in layouts.catalog()["plans"]] + [layouts.larger("mixed-4", 4)]
+    resolved += [layouts.spread(name, count) for name in layouts.catalog()["variants"] for count in (1, 2, 4)]
+    engines = [(layout["plan"], engine) for layout in resolved for engine in layout["engines"]]
     return {
         f"{plan}, replica {engine['replica']}, rank {engine['rank']}": engine["arguments"] for plan, engine in engines
     }

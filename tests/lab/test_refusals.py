@@ -34,6 +34,16 @@ CASES = [
         {"plan_catalog_dirs": ["catalog", "tests/data/catalog-broken"], "plan_name": "lost"},
         ("'27b-bass'", "did you mean '27b-base'"),
     ),
+    Bad(
+        "known to break",
+        {"plan_engine_arguments": {"enable-expert-parallel": True, "max-num-seqs": 64}},
+        ("expert-parallel-above-limit", "32", "leave enable-expert-parallel out"),
+    ),
+    Bad(
+        "context too long",
+        {"plan_engine_arguments": {"max-model-len": 300000}},
+        ("300000", "262144", "lower max-model-len"),
+    ),
     Bad("port in use", {"plan_first_port": 22}, ("22", "port")),
     Bad("full disk", {"platform_free_mib": {"/": 999999999}}, ("999999999", "MiB free", "free space")),
 ]

@@ -90,6 +90,13 @@ def test_whole_node_takes_all_gpus_and_a_part_is_named() -> None:
     assert '"device=1,3"' in unit(gpus=[1, 3], all_gpus=False)["argv"]
 
 
+def test_part_of_a_node_stays_next_to_its_gpus() -> None:
+    argv = unit(gpus=[0], all_gpus=False, cpus="0-15,64-79", memory_nodes="0")["argv"]
+    assert "--cpuset-cpus=0-15,64-79" in argv
+    assert "--cpuset-mems=0" in argv
+    assert not [word for word in unit(cpus="", memory_nodes="")["argv"] if word.startswith("--cpuset")]
+
+
 def test_site_without_limits_and_devices_gets_none() -> None:
     bare = unit(container={**CONTAINER, "ulimits": [], "devices": []})
     assert not [word for word in bare["argv"] if word.startswith(("--ulimit", "--device"))]

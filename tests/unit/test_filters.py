@@ -10,6 +10,7 @@ import yaml
 from ansible.errors import AnsibleFilterError
 
 from filter_plugins import apollo as filters
+from tests.support import models
 
 HOSTVARS = {f"n{i}": {"fabric_address": f"10.0.0.{i}/24", "fabric_interface": "ib0"} for i in range(2)}
 
@@ -41,6 +42,37 @@ def test_every_plan_of_the_catalog_resolves_on_two_nodes() -> None:
 
 def test_an_address_loses_its_prefix_length() -> None:
     assert filters.resolve_plan(request(["27b"]), HOSTVARS)["endpoints"][1]["url"] == "http://10.0.0.1:8000"
+
+
+def test_discovered_facts_name_the_adapter_and_the_cpus() -> None:
+    gpus = [{"numa_node": 0, "cores": [[n, n + 4] for n in range(4)]} for _ in range(4)]
+    found = {"ansible_facts": {"apollo_topology": {"hca": "mlx5_1", "gpus": gpus}}}
+    hostvars = {name: {**told, **found} for name, told in HOSTVARS.items()}
+    spanning = filters.resolve_plan(request(["397b"]), hostvars)["engines"][0]
+    assert spanning["environment"]["NCCL_IB_HCA"] == "=mlx5_1"
+    halves = filters.resolve_plan(request(["27b-halves"]), hostvars)["engines"]
+    assert [engine["cpus"] for engine in halves[:2]] == ["0-1,4-5", "2-3,6-7"]
+    stated = {name: {**told, "fabric_hca": "mlx5_0"} for name, told in hostvars.items()}
+    assert filters.resolve_plan(request(["397b"]), stated)["engines"][0]["environment"]["NCCL_IB_HCA"] == "=mlx5_0"
+
+
+def test_a_config_can_be_judged_without_a_node() -> None:
+    settings = {**models.USUAL, "tensor-parallel-size": 4}
+    report = filters.FilterModule().filters()["fit_report"]
+    assert report(models.config(models.DENSE), models.A100.name, settings)["fits"] is True
+    with pytest.raises(AnsibleFilterError, match=r"config\.json has no"):
+        report({}, models.A100.name, settings)
+
+
+def test_a_variant_that_is_known_to_break_is_refused_by_name(tmp_path: Path) -> None:
+    variant = {"name": "mine", "extends": "397b-c", "summary": "s", "model": "qwen3.5-397b-a17b"}
+    told = {"measured": "nowhere", "parallelism": "tensor", "arguments": {"moe-backend": "marlin"}}
+    own = write(tmp_path, "variants", "mine", {**variant, **told})
+    replicas = [{"model": "qwen3.5-397b-a17b", "variant": "mine", "nodes": [0, 1]}]
+    gateway = {"cap_per_endpoint": 1, "queue_limit": 0, "queue_timeout_s": 1}
+    write(tmp_path, "plans", "own", {"name": "own", "summary": "s", "replicas": replicas, "gateway": gateway})
+    (fault,) = filters.plan_faults({**request(["all"], own), "default": "own"}, HOSTVARS)
+    assert fault.startswith("plan 'own', replica 0, variant 'mine': marlin-moe-with-mtp: ")
 
 
 def test_a_variant_of_ones_own_is_one_file(tmp_path: Path) -> None:

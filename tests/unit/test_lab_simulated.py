@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo.hardware import read_gpus
 
 from lab.simulated.gpus import MEMORY_MIB, find_engines, list_gpus, list_processes
 from lab.simulated.infiniband import ibstat_lines, read_port
@@ -143,3 +144,10 @@ def test_a_port_needs_a_cable_and_a_subnet_manager(change: dict[str, Any], sm_he
 def test_the_bandwidth_test_tells_its_host_from_its_options() -> None:
     assert peer_of(["-d", "ibp65s0", "-D", "10", "10.77.0.2", "--report_gbits"]) == "10.77.0.2"
     assert peer_of(["-F", "-s", "1048576"]) == ""
+
+
+def test_the_toolkit_reads_what_the_simulated_driver_says_of_its_gpus() -> None:
+    rows = query_gpus(["name", "memory.total", "compute_cap"], ["csv", "noheader", "nounits"], context())
+    assert {(gpu.name, gpu.capability, gpu.memory_mib) for gpu in read_gpus("\n".join(rows))} == {
+        ("NVIDIA A100-SXM4-40GB", (8, 0), 40960)
+    }

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo.arguments import render
 from ansible.module_utils.apollo.layout import Node, Site, resolve_plan, site_of
+from ansible.module_utils.apollo.topology import GpuPlace
 
 NODES = [Node(f"n{i}", f"10.0.0.{i}", "ib0", "mlx5_0") for i in range(4)]
 
@@ -136,3 +138,66 @@ def test_resolving_grows_with_the_plan_not_faster() -> None:
     nodes = [Node(f"n{i}", f"10.0.{i // 250}.{i % 250}", "ib0") for i in range(64)]
     layout = resolve_plan("p", catalog(p=[small(i) for i in range(64)]), nodes, Site())
     assert len(layout["engines"]) == 64
+
+
+def test_an_engine_over_two_nodes_says_how_its_nodes_talk() -> None:
+    engine = resolve([large(0, 1)])["engines"][0]
+    assert engine["log"] == {"must": ["NET/IB"], "must_not": ["NET/Socket"]}
+    assert engine["environment"]["NCCL_DEBUG_SUBSYS"] == "INIT,NET"
+    assert resolve([small(0)])["engines"][0]["log"] == {"must": [], "must_not": []}
+
+
+def test_the_settings_are_the_arguments_by_name() -> None:
+    engine = resolve([large(0, 1)])["engines"][0]
+    assert engine["settings"]["tensor-parallel-size"] == 8
+    assert engine["arguments"][1:] == render(engine["settings"])
+
+
+def test_each_model_has_a_pool_with_its_own_cap() -> None:
+    layout = resolve([large(0, 1, cap=5), small(2), small(3)])
+    pools = {pool["served_name"]: (pool["endpoints"], pool["cap"]) for pool in layout["gateway"]["pools"]}
+    assert pools == {"large": (["vllm-p-0"], 5), "small": (["vllm-p-1", "vllm-p-2"], 4)}
+    assert [endpoint["cap"] for endpoint in layout["endpoints"]] == [5, 2, 2]
+
+
+@pytest.mark.parametrize("flag", ["tensor-parallel-size", "nnodes", "port"])
+def test_what_follows_from_the_placement_is_not_stated(flag: str) -> None:
+    with pytest.raises(ValueError, match=f"states {flag}, which follows from the plan's nodes and GPUs"):
+        resolve([small(0, arguments={flag: 3})])
+
+
+def test_what_is_known_to_break_is_refused_by_name_before_anything_is_placed() -> None:
+    broken = {"enable-expert-parallel": True, "max-num-seqs": 64}
+    with pytest.raises(ValueError, match="variant 'small-base': expert-parallel-above-limit: "):
+        resolve([small(0, arguments=broken)])
+
+
+def test_a_variant_can_accept_a_known_risk() -> None:
+    known = catalog(p=[small(0, arguments={"enable-expert-parallel": True, "max-num-seqs": 64})])
+    known["variants"]["small-base"]["accepts"] = ["expert-parallel-above-limit"]
+    engine = resolve_plan("p", known, NODES, Site())["engines"][0]
+    assert engine["accepts"] == ["expert-parallel-above-limit"]
+
+
+def test_a_risk_that_nobody_knows_cannot_be_accepted() -> None:
+    known = catalog(p=[small(0)])
+    known["variants"]["small-base"]["accepts"] = ["humming-mo"]
+    with pytest.raises(
+        ValueError, match=r"variant 'small-base': accepted risk 'humming-mo' .*did you mean 'humming-moe'"
+    ):
+        resolve_plan("p", known, NODES, Site())
+
+
+def test_a_part_of_a_node_gets_the_cpus_next_to_its_gpus() -> None:
+    places = tuple(GpuPlace(numa, ((8 * numa, 8 * numa + 1), (8 * numa + 2, 8 * numa + 3))) for numa in (0, 0, 1, 1))
+    nodes = [Node("n0", "10.0.0.0", "ib0", gpus=places)]
+    plan = catalog(p=[small(0, gpus=[0]), small(0, gpus=[1]), small(0, gpus=[2, 3])])
+    engines = resolve_plan("p", plan, nodes, Site())["engines"]
+    assert [(e["cpus"], e["memory_nodes"]) for e in engines] == [("0-1", "0"), ("2-3", "0"), ("8-11", "1")]
+    free = resolve_plan("p", plan, nodes, Site(pin_cpus=False))["engines"]
+    assert {engine["cpus"] for engine in free} == {""}
+
+
+def test_an_engine_with_a_whole_node_is_not_pinned() -> None:
+    nodes = [Node("n0", "10.0.0.0", "ib0", gpus=(GpuPlace(0, ((0, 1),)),) * 4)]
+    assert resolve_plan("p", catalog(p=[small(0)]), nodes, Site())["engines"][0]["cpus"] == ""
