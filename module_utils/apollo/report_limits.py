@@ -47,9 +47,9 @@ def _severity(finding: Finding) -> tuple[int, float]:
 def _broken_row(finding: Finding, words: Words) -> list[Cell]:
     return [
         Cell(words[finding["verdict"]], finding["verdict"]),
-        Cell(finding["name"], note=finding["remark"]),
+        Cell(finding["name"], note=_note(finding, words)),
         Cell(finding["plan"]),
-        Cell(str(finding["n"])),
+        Cell(show.NOTHING if finding["n"] is None else str(finding["n"])),
         Cell(finding["endpoint"] or show.NOTHING),
         Cell(_measured(finding)),
         Cell(_wanted(finding)),
@@ -59,13 +59,12 @@ def _broken_row(finding: Finding, words: Words) -> list[Cell]:
 def _limit_row(group: Sequence[Finding], words: Words) -> list[Cell]:
     worst = group[0]
     passed = sum(finding["verdict"] == "pass" for finding in group)
-    where = f"N={worst['n']}" + (f" {worst['endpoint']}" if worst["endpoint"] else "")
     return [
         Cell(words[worst["verdict"]], worst["verdict"]),
-        Cell(worst["name"], note=worst["remark"]),
+        Cell(worst["name"], note=_note(worst, words)),
         Cell(worst["plan"]),
         Cell(f"{passed} of {len(group)}"),
-        Cell(where),
+        Cell(place(worst)),
         Cell(_measured(worst)),
         Cell(_wanted(worst)),
         Cell(worst["source"]),
@@ -84,6 +83,17 @@ def _measured(finding: Finding) -> str:
 
 def _wanted(finding: Finding) -> str:
     return f"{finding['wanted']}{_unit(finding)}"
+
+
+def place(finding: Finding) -> str:
+    """Where a finding was made: its point, its endpoint or node, or that it was nowhere."""
+    n = f"N={finding['n']}" if finding["n"] is not None else ""
+    return " ".join(part for part in (n, finding["endpoint"]) if part) or show.NOTHING
+
+
+def _note(finding: Finding, words: Words) -> str:
+    refused = words["refused"].format(why=finding["refused"]) if finding.get("refused") else ""
+    return " ".join(part for part in (refused, finding["remark"]) if part)
 
 
 def _unit(finding: Finding) -> str:

@@ -45,6 +45,7 @@ ENGLISH = {
     "unless the limits table names it as a source.",
     "users": "N",
     "users_axis": "N, concurrent users per endpoint",
+    "refused": "Not compared, since {why}.",
     "no_limit": "No limit is about these points.",
     "no_deviation": "A plan of one endpoint has nothing to compare.",
     "throughput": "output tokens per second",
