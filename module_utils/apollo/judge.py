@@ -9,7 +9,7 @@ from math import inf, isinf
 from typing import Any
 
 from ansible.module_utils.apollo import stats
-from ansible.module_utils.apollo.bench_rows import Row, Sweep
+from ansible.module_utils.apollo.bench_rows import Sweep
 from ansible.module_utils.apollo.judge_facts import FACT, Fact
 from ansible.module_utils.apollo.judge_limits import EVERY, Limit
 from ansible.module_utils.apollo.judge_noise import NoiseFloor, find_noise
@@ -58,10 +58,7 @@ class Finding:
             "value": self.limit.value,
             "unit": self.limit.unit,
             "direction": self.limit.direction,
-            "tolerance": {
-                **{"relative": self.limit.relative, "absolute": self.limit.absolute},
-                **{"noise": self.limit.noise, "used": self.limit.tolerance},
-            },
+            "tolerance": self.limit.tolerance_parts,
             "refused": self.refused,
             "low": self.limit.low,
             "high": self.limit.high,
@@ -73,11 +70,24 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Uncounted:
+    """A point that does not count."""
+
+    plan: str
+    n: int
+    why: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.plan} N={self.n} does not count: {self.why}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The whole table; runs that do not count weigh as much as broken limits."""
 
     findings: Sequence[Finding]
-    uncounted: Sequence[str]
+    uncounted: Sequence[Uncounted]
     out_of_scope: int
 
     @property
@@ -95,7 +105,7 @@ class Verdict:
     def worst(self) -> list[str]:
         broken = [finding for finding in self.findings if finding.verdict in FAILING]
         broken.sort(key=lambda finding: -finding.excess)
-        return [*self.uncounted, *(finding.line for finding in broken)][:WORST]
+        return [*(point.line for point in self.uncounted), *(finding.line for finding in broken)][:WORST]
 
     @property
     def summary(self) -> str:
@@ -110,7 +120,8 @@ class Verdict:
             "summary": self.summary,
             "counts": self.counts,
             "worst": self.worst,
-            "uncounted_points": list(self.uncounted),
+            "uncounted_points": [point.line for point in self.uncounted],
+            "uncounted": [asdict(point) for point in self.uncounted],
             "limits_out_of_scope": self.out_of_scope,
             "findings": [finding.as_dict() for finding in self.findings],
         }
@@ -200,12 +211,13 @@ def _excess(limit: Limit, value: float) -> float:
     return beyond / abs(limit.value) if limit.value else beyond
 
 
-def _uncounted(sweeps: Sequence[Sweep]) -> list[str]:
-    return [_uncounted_line(sweep, row) for sweep in sweeps for row in sweep.rows if not row.valid]
-
-
-def _uncounted_line(sweep: Sweep, row: Row) -> str:
-    return f"{sweep.plan} N={row.concurrency} does not count: {', '.join(row.reasons) or row.status}"
+def _uncounted(sweeps: Sequence[Sweep]) -> list[Uncounted]:
+    return [
+        Uncounted(sweep.plan, row.concurrency, ", ".join(row.reasons) or row.status)
+        for sweep in sweeps
+        for row in sweep.rows
+        if not row.valid
+    ]
 
 
 def _short(value: float) -> str:

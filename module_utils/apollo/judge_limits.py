@@ -45,6 +45,11 @@ class Limit:
         return max(abs(self.value) * self.relative + self.absolute, abs(self.value) * self.noise)
 
     @property
+    def tolerance_parts(self) -> dict[str, float]:
+        stated = {"relative": self.relative, "absolute": self.absolute}
+        return {**stated, "noise": self.noise, "used": self.tolerance}
+
+    @property
     def low(self) -> float | None:
         return self.value - self.tolerance if self.direction in (AT_LEAST, EQUAL) else None
 

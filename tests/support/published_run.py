@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,11 @@ def _run(point: dict[str, Any], name: str, tok_s: float, ttft: float, energy: bo
     if energy:
         record["figures"] |= ENERGY
     return record
+
+
+def write(folder: Path) -> None:
+    """The run as it would lie among the results."""
+    manifest, journal = whole()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / "journal.jsonl").write_text("".join(json.dumps(event) + "\n" for event in journal), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from ansible.module_utils.apollo.capacity import Capacity, People, Prices, Supply, capacity
@@ -26,7 +27,7 @@ ROW_C = PUBLISHED["results_397b"][4]
 SPARSE = [load(1, ROW_C["single_tok_s"], ROW_C["single_ttft_s"]), load(32, ROW_C["best_tok_s"], ROW_C["best_ttft_s"])]
 
 
-def people(think_time_s: float, **changed: float) -> Capacity:
+def people(think_time_s: float, **changed: Any) -> Capacity:
     wanted = replace(PEOPLE, think_time_s=think_time_s, **changed)
     return capacity(Supply("27b", 2, DENSE, 2 * 1731, 2 * 820), wanted, PRICES)
 
