@@ -45,13 +45,18 @@ def best_row(sweep: Sweep) -> Row | None:
 
 
 def broke_at(sweep: Sweep) -> int | None:
-    return min((row.concurrency for row in sweep.rows if row.status == FAILED), default=None)
+    """The smallest N at which an engine died; where a row cannot tell that, at which a run failed."""
+    rows = [row for row in sweep.rows if getattr(row, "crashed", row.status == FAILED)]
+    return min((row.concurrency for row in rows), default=None)
 
 
 def plan_power(sweep: Sweep, n: int, metric: str) -> float | None:
-    """Sum over the endpoints at the measured point next to n; None where one of them does not tell."""
+    """The plan's own figure at the measured point next to n, or the sum of its endpoints if each of them tells."""
     rows = [row for row in sweep.rows if row.valid]
     near = min(rows, key=lambda row: abs(row.concurrency - n), default=None)
+    whole = near.mean(metric) if near else None
+    if whole is not None:
+        return whole
     told = [near.mean(metric, endpoint) for endpoint in sweep.endpoints] if near else []
     known = [watts for watts in told if watts is not None]
     return sum(known) if known and len(known) == len(told) else None

@@ -75,13 +75,14 @@ def _scaling_row(row: Row, count: int, alone: float | None) -> list[Cell]:
 
 
 def _alone(sweep: Sweep, sweeps: Sequence[Sweep]) -> dict[int, float]:
-    """Tokens per second over N of one endpoint that ran alone in this run, with the same variant and settings."""
+    """Tokens per second over N of one endpoint alone: in the same sweep, or as a plan with the same settings."""
     same = [
         other
         for other in sweeps
         if len(other.endpoints) == 1 and other.variants == sweep.variants and _settings(other) == _settings(sweep)
     ]
-    rows = [(row.concurrency, row.mean("output_tok_s", other.endpoints[0])) for other in same for row in other.rows]
+    measured: list[Row] = [*getattr(sweep, "alone", ()), *(row for other in same for row in other.rows)]
+    rows = [(row.concurrency, row.mean("output_tok_s", row.endpoints[0])) for row in measured]
     return {n: speed for n, speed in rows if speed is not None}
 
 

@@ -120,6 +120,8 @@ def _race(space: Space, setting: Setting, standing: Standing, gain: float) -> Se
         return
     seen: list[Observation] = []
     for n in space.ladder:
+        if seen and not any(point.holds(space) for point in seen):
+            break  # who is served too badly is served no better among more
         if _cannot_win(space, seen, standing.winner):
             standing.ended[key(setting)] = "cannot win any more"
             return

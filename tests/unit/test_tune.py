@@ -80,7 +80,13 @@ def test_d_is_faster_where_nobody_asks_whether_it_survives() -> None:
 def test_a_setting_that_cannot_win_any_more_is_stopped() -> None:
     space = replace(SPACE, dimensions=(replace(VARIANTS, start="c"),))
     standing, seen = drive(space)
-    assert standing.ended[key({"variant": "base"})] == "cannot win any more"
+    assert standing.ended[key({"variant": "b"})] == "cannot win any more"
+    assert [point.n for point in seen if point.setting["variant"] == "b"] == [32]
+
+
+def test_a_setting_that_serves_too_badly_climbs_no_further() -> None:
+    standing, seen = drive(replace(SPACE, dimensions=(VARIANTS,)))
+    assert standing.ended[key({"variant": "base"})] == "does not hold the service level at any N"
     assert [point.n for point in seen if point.setting["variant"] == "base"] == [32]
 
 
