@@ -10,7 +10,9 @@ from typing import Any
 import yaml
 from ansible.module_utils.apollo import bench_rows, journal
 from ansible.module_utils.apollo.judge import Verdict, judge
+from ansible.module_utils.apollo.judge_facts import read_facts
 from ansible.module_utils.apollo.judge_limits import Limit, read_limits
+from ansible.module_utils.apollo.judge_noise import NoiseFloor, read_noise
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -36,6 +38,11 @@ options:
     type: list
     elements: path
     default: []
+  noise_floor:
+    description:
+      - File with the noise floor of this machine, as a run of repeats leaves it. A limit's tolerance is then at least
+        twice the noise of its metric. Without the file, or for another plan or machine, the stated tolerance holds.
+    type: path
 """
 
 EXAMPLES = r"""
@@ -43,6 +50,7 @@ EXAMPLES = r"""
   bench_judge:
     path: results/latest
     limits: [reference/limits-published.yml]
+    noise_floor: results/noise-floor.json
 """
 
 RETURN = r"""
@@ -53,11 +61,11 @@ verdict:
 """
 
 
-def read_run(folder: Path) -> list[bench_rows.Sweep]:
+def judge_run(folder: Path, limits: list[Limit], floors: list[NoiseFloor]) -> Verdict:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     lines = folder / "journal.jsonl"
     events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
-    return bench_rows.read_rows(manifest, events)
+    return judge(bench_rows.read_rows(manifest, events), limits, read_facts(events), floors)
 
 
 def read_files(paths: list[str]) -> list[Limit]:
@@ -69,6 +77,13 @@ def read_files(paths: list[str]) -> list[Limit]:
             raise ValueError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
         limits += read_limits(data if isinstance(data, dict) else {}, path)
     return limits
+
+
+def read_floors(path: str | None) -> list[NoiseFloor]:
+    """The noise floor where one was measured."""
+    if not path or not Path(path).exists():
+        return []
+    return read_noise(json.loads(Path(path).read_text(encoding="utf-8")), path)
 
 
 def message(verdict: Verdict) -> str:
@@ -84,11 +99,13 @@ def main() -> None:
         argument_spec={
             "path": {"type": "path", "required": True},
             "limits": {"type": "list", "elements": "path", "default": []},
+            "noise_floor": {"type": "path"},
         },
         supports_check_mode=True,
     )
     try:
-        verdict = judge(read_run(Path(module.params["path"])), read_files(module.params["limits"]))
+        limits, floors = read_files(module.params["limits"]), read_floors(module.params["noise_floor"])
+        verdict = judge_run(Path(module.params["path"]), limits, floors)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"cannot judge: {error}", verdict={})
     result: dict[str, Any] = {"verdict": verdict.as_dict()}

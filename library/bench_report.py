@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 from ansible.module_utils.apollo import bench_rows, journal, report_junit, report_view
-from ansible.module_utils.apollo.report_words import SECTIONS
+from ansible.module_utils.apollo.report_view import Material
+from ansible.module_utils.apollo.report_words import SECTIONS, Words, read_words
 from ansible.module_utils.basic import AnsibleModule
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -18,8 +19,9 @@ DOCUMENTATION = r"""
 module: bench_report
 short_description: Render a benchmark run as HTML, Markdown, JSON and JUnit
 description:
-  - Writes C(verdict.json), C(report.html), C(report.md) and C(junit.xml) into the run's directory. The HTML file is
-    whole in itself and needs no network.
+  - Writes C(verdict.json), C(report.html), C(report.md) and C(junit.xml) into the run's directory. Each HTML file is
+    whole in itself and needs no network. C(report.html) and C(report.md) are in English; every other language
+    that has a file of words makes C(report.LANGUAGE.html).
   - It measures nothing and judges nothing. Runs on the controller.
 author: [Apollo inference]
 attributes:
@@ -43,9 +45,24 @@ options:
     description: Directory on the controller that holds C(report.css) and C(report.js).
     type: path
     required: true
+  words:
+    description: Directory on the controller with a file C(LANGUAGE.yml) for each language; C(en.yml) must be there.
+    type: path
+    required: true
   reference:
     description: File of published figures, which are shown in a section of their own.
     type: path
+  people:
+    description: What people do, for the capacity answer. C(think_time_s), C(answer_tokens) and C(floor_tok_s).
+    type: dict
+    default: {}
+  prices:
+    description:
+      - What the site pays, for the cost of a million tokens. C(currency), C(hardware_per_node_month),
+        C(electricity_per_kwh), C(host_power_w) beside the GPUs of a node, C(utilisation) as a share of the month, and
+        C(cloud_per_million_tokens) to compare with. Without a price there is no cost.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -55,7 +72,10 @@ EXAMPLES = r"""
     verdict: "{{ judged.verdict }}"
     templates: roles/bench/templates
     assets: roles/bench/files
+    words: reference/words
     reference: reference/published.yml
+    people: {think_time_s: 60, answer_tokens: 512, floor_tok_s: 10}
+    prices: {currency: EUR, hardware_per_node_month: 2000, electricity_per_kwh: 0.30, utilisation: 0.4}
 """
 
 RETURN = r"""
@@ -64,46 +84,58 @@ html: {description: Path of the report for people., returned: always, type: str}
 """
 
 
-def load(folder: Path) -> tuple[dict[str, Any], list[bench_rows.Sweep]]:
+ASSETS = {"style": "report.css", "script": "report.js"}
+PRIMARY = "en"
+
+
+def load(params: dict[str, Any]) -> Material:
+    folder, reference = Path(params["path"]), params["reference"]
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     lines = folder / "journal.jsonl"
     events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
-    return manifest, bench_rows.read_rows(manifest, events)
-
-
-def build_view(params: dict[str, Any]) -> dict[str, Any]:
-    """The view, with what only this machine can add to it: the local time, style and script."""
-    manifest, sweeps = load(Path(params["path"]))
-    reference = params["reference"]
+    sweeps = bench_rows.read_rows(manifest, events)
     published = yaml.safe_load(Path(reference).read_text(encoding="utf-8")) if reference else {}
-    view = report_view.view(manifest, sweeps, params["verdict"], published)
+    return Material(manifest, sweeps, params["verdict"], published, params["people"], params["prices"])
+
+
+def load_words(folder: Path) -> list[Words]:
+    """Every language that there is, English first."""
+    paths = sorted(folder.glob("*.yml"))
+    found = [read_words(yaml.safe_load(path.read_text(encoding="utf-8")), path.name) for path in paths]
+    return sorted(found, key=lambda words: words.language != PRIMARY)
+
+
+def build_view(material: Material, words: Words, assets: Path) -> dict[str, Any]:
+    """The view, with what only this machine can add to it: the local time, style and script."""
+    view = report_view.view(material, words)
     opened = view["run"]["opened_s"]
     view["run"]["opened"] = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(opened)) if opened else ""
-    assets = Path(params["assets"])
     texts = {name: (assets / file).read_text(encoding="utf-8") for name, file in ASSETS.items()}
     return {**view, **texts, "sections": SECTIONS}
 
 
-ASSETS = {"style": "report.css", "script": "report.js"}
+def page(words: Words) -> str:
+    """The file of a language."""
+    return "report.html" if words.language == PRIMARY else f"report.{words.language}.html"
 
 
 def render(params: dict[str, Any]) -> dict[str, str]:
     """Every file's name and text."""
-    view = build_view(params)
-    loader = FileSystemLoader(params["templates"])
+    material, assets = load(params), Path(params["assets"])
+    languages = load_words(Path(params["words"]))
     shared: dict[str, Any] = {
-        "undefined": StrictUndefined,
-        "trim_blocks": True,
-        "lstrip_blocks": True,
-        "loader": loader,
+        **{"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True},
+        "loader": FileSystemLoader(params["templates"]),
     }
-    html = Environment(autoescape=True, **shared).get_template("report.html.j2").render(view)
-    markdown = Environment(autoescape=False, **shared).get_template("report.md.j2").render(view)
+    html = Environment(autoescape=True, **shared).get_template("report.html.j2")
+    markdown = Environment(autoescape=False, **shared).get_template("report.md.j2")
+    views = {page(words): build_view(material, words, assets) for words in languages}
+    others = [{"name": words.language_name, "language": words.language, "page": page(words)} for words in languages]
     return {
         "verdict.json": json.dumps(params["verdict"], indent=1, sort_keys=True, ensure_ascii=False) + "\n",
-        "report.html": html + "\n",
-        "report.md": squeeze(markdown),
-        "junit.xml": report_junit.render(view["run"]["id"], params["verdict"]),
+        **{name: html.render(**view, page=name, languages=others) + "\n" for name, view in views.items()},
+        "report.md": squeeze(markdown.render(views["report.html"])),
+        "junit.xml": report_junit.render(views["report.html"]["run"]["id"], params["verdict"]),
     }
 
 
@@ -133,7 +165,10 @@ def main() -> None:
             "verdict": {"type": "dict", "required": True},
             "templates": {"type": "path", "required": True},
             "assets": {"type": "path", "required": True},
+            "words": {"type": "path", "required": True},
             "reference": {"type": "path"},
+            "people": {"type": "dict", "default": {}},
+            "prices": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
     )
@@ -141,6 +176,8 @@ def main() -> None:
     try:
         texts = render(module.params)
         changed = write(module, folder, texts)
+    except ValueError as error:
+        module.fail_json(msg=f"the report is not written: {error}", files=[], html="")
     except OSError as error:
         module.fail_json(msg=f"{error.filename}: {error.strerror}: the report is not written, the journal is kept")
     files = [str(folder / name) for name in texts]

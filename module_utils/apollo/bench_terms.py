@@ -5,6 +5,8 @@ Code, limits and report share this one list, so that a name cannot mean two thin
 
 from dataclasses import dataclass
 
+from ansible.module_utils.apollo.bench_terms_machine import ENERGY, FACTS
+
 PERCENTILES = (50, 90, 95, 99)
 
 
@@ -13,7 +15,7 @@ class Term:
     name: str
     unit: str
     better: str  # higher, lower, or none where only equality makes sense
-    scope: str  # endpoint: one engine's own run; plan: all endpoints of a point together
+    scope: str  # endpoint: one engine's own run; plan: all endpoints of a point together; fact: outside of a run
     meaning: str
 
 
@@ -89,6 +91,8 @@ TERMS: dict[str, Term] = {
     for term in (
         *(Term(name, unit, better, "endpoint", meaning) for name, unit, better, meaning in _ENDPOINT),
         *_latency_terms(),
+        *(Term(name, unit, better, "endpoint", meaning) for name, unit, better, meaning in ENERGY),
         *(Term(name, unit, better, "plan", meaning) for name, unit, better, meaning in _PLAN),
+        *(Term(name, unit, better, "fact", meaning) for name, unit, better, meaning in FACTS),
     )
 }

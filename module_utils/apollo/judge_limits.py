@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -26,7 +26,7 @@ class Limit:
 
     name: str
     metric: str
-    plan: str
+    plan: str | Sequence[str]  # one, several, or every
     n: int | str
     value: float
     unit: str
@@ -36,11 +36,18 @@ class Limit:
     relative: float = 0.0
     absolute: float = 0.0
     remark: str = ""
+    made_with: Mapping[str, Any] = field(default_factory=dict)  # settings that a run must share to be compared
+    noise: float = 0.0  # what this machine's noise floor allows, as a share of the value
 
     @property
     def tolerance(self) -> float:
-        """Both parts add up: a share of the value for noise, and an absolute one for rounding."""
-        return abs(self.value) * self.relative + self.absolute
+        """The larger of what is stated, a share for noise plus a part for rounding, and what noise does here."""
+        return max(abs(self.value) * self.relative + self.absolute, abs(self.value) * self.noise)
+
+    @property
+    def tolerance_parts(self) -> dict[str, float]:
+        stated = {"relative": self.relative, "absolute": self.absolute}
+        return {**stated, "noise": self.noise, "used": self.tolerance}
 
     @property
     def low(self) -> float | None:
@@ -54,16 +61,25 @@ class Limit:
     def scope(self) -> str:
         return TERMS[self.metric].scope
 
+    @property
+    def plans(self) -> Sequence[str]:
+        return [self.plan] if isinstance(self.plan, str) else self.plan
+
+    @property
+    def is_about_every_plan(self) -> bool:
+        return EVERY in self.plans
+
     def is_about(self, plan: str, variants: list[str]) -> bool:
-        return self.plan in (EVERY, plan) and (self.variant == EVERY or self.variant in variants)
+        known = self.is_about_every_plan or plan in self.plans
+        return known and (self.variant == EVERY or self.variant in variants)
 
 
 def read_limits(data: Mapping[str, Any], origin: str) -> list[Limit]:
     """Read a limits file; LimitError names the file, the limit and what is wrong with it."""
-    entries = data.get("limits")
+    entries, made_with = data.get("limits"), _read_settings(data, origin)
     if not isinstance(entries, list):
         raise LimitError(f"{origin}: has no list named 'limits'")
-    limits = [_read(entry, f"{origin}: limit {number}") for number, entry in enumerate(entries, start=1)]
+    limits = [_read(entry, f"{origin}: limit {number}", made_with) for number, entry in enumerate(entries, start=1)]
     names = [limit.name for limit in limits]
     double = sorted({name for name in names if names.count(name) > 1})
     if double:
@@ -71,7 +87,19 @@ def read_limits(data: Mapping[str, Any], origin: str) -> list[Limit]:
     return limits
 
 
-def _read(entry: Any, where: str) -> Limit:
+def _read_settings(data: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """The settings that the limits were made with, less those that may differ."""
+    unknown = sorted(set(data) - {"limits", "made_with", "may_differ"})
+    if unknown:
+        raise LimitError(f"{origin}: does not know '{unknown[0]}': parts are made_with, may_differ and limits")
+    made_with, may_differ = data.get("made_with") or {}, data.get("may_differ") or []
+    strange = sorted(set(may_differ) - set(made_with))
+    if strange:
+        raise LimitError(f"{origin}: may_differ names '{strange[0]}', which made_with does not have")
+    return {name: value for name, value in made_with.items() if name not in may_differ}
+
+
+def _read(entry: Any, where: str, made_with: Mapping[str, Any]) -> Limit:
     if not isinstance(entry, Mapping):
         raise LimitError(f"{where}: is no mapping")
     where = f"{where} ({entry.get('name', 'without a name')})"
@@ -79,7 +107,8 @@ def _read(entry: Any, where: str) -> Limit:
     _check_values(entry, where)
     tolerance = entry.get("tolerance") or {}
     plain = {key: entry[key] for key in (*NEEDED, "variant", "remark") if key in entry}
-    return Limit(**plain, relative=tolerance.get("relative", 0.0), absolute=tolerance.get("absolute", 0.0))
+    parts = {key: tolerance.get(key, 0.0) for key in ("relative", "absolute")}
+    return Limit(**plain, **parts, made_with=made_with)
 
 
 def _check_keys(entry: Mapping[str, Any], where: str) -> None:
@@ -105,7 +134,16 @@ def _check_values(entry: Mapping[str, Any], where: str) -> None:
         raise LimitError(f"{where}: {direction} cannot hold {metric}, where {term.better} is better")
     if n != EVERY and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
         raise LimitError(f"{where}: n is '{n}': give a concurrency of at least 1, or '*' for every point")
+    if not _is_plan(entry["plan"]):
+        raise LimitError(f"{where}: plan is '{entry['plan']}': give a plan's name, a list of names, or '*'")
+    if term.scope == "fact" and n != EVERY:
+        raise LimitError(f"{where}: {metric} belongs to no point: give n as '*'")
     _check_numbers(entry, where)
+
+
+def _is_plan(plan: Any) -> bool:
+    names = plan if isinstance(plan, list) else [plan]
+    return bool(names) and all(isinstance(name, str) and name for name in names)
 
 
 def _check_numbers(entry: Mapping[str, Any], where: str) -> None:

@@ -8,17 +8,16 @@ from typing import Any
 
 from ansible.module_utils.apollo.bench_rows import Row, Sweep
 from ansible.module_utils.apollo.report_table import Cell, Table, plain_table
+from ansible.module_utils.apollo.report_words import Words
 
 ENOUGH_PROMPTS_PER_SLOT = 10
 
-Words = Mapping[str, str]
 
-
-def about_tables(sweeps: Sequence[Sweep]) -> dict[str, Any]:
+def about_tables(sweeps: Sequence[Sweep], words: Words) -> dict[str, Any]:
     return {
-        "settings": _settings(sweeps),
-        "engines": [engine for sweep in sweeps for engine in _engines(sweep)],
-        "hardware": _hardware(sweeps),
+        "settings": _settings(sweeps, words),
+        "engines": [engine for sweep in sweeps for engine in _engines(sweep, words)],
+        "hardware": _hardware(sweeps, words),
     }
 
 
@@ -50,16 +49,17 @@ def _missing_counters(row: Row) -> list[str]:
     return [name for run in runs for name in run.get("missing_counters", []) if "spec_decode" not in name]
 
 
-def _settings(sweeps: Sequence[Sweep]) -> Table:
+def _settings(sweeps: Sequence[Sweep], words: Words) -> Table:
     names = {name: None for sweep in sweeps for name in sweep.about["settings"]}
     rows = [
-        [name.replace("_", " "), *(_plain(sweep.about["settings"].get(name)) for sweep in sweeps)] for name in names
+        [name.replace("_", " "), *(_plain(sweep.about["settings"].get(name), words) for sweep in sweeps)]
+        for name in names
     ]
-    rows.append(["image", *(_plain(sweep.about.get("image")) for sweep in sweeps)])
+    rows.append(["image", *(_plain(sweep.about.get("image"), words) for sweep in sweeps)])
     rows.append(["models", *(_models(sweep) for sweep in sweeps)])
     rows.append(["server version", *(_versions(sweep, "server") for sweep in sweeps)])
     rows.append(["client version", *(_versions(sweep, "client") for sweep in sweeps)])
-    return plain_table("settings-table", "", ["setting", *(sweep.plan for sweep in sweeps)], rows)
+    return plain_table("settings-table", "", [words.head("setting")[0], *(sweep.plan for sweep in sweeps)], rows)
 
 
 def _models(sweep: Sweep) -> str:
@@ -75,10 +75,10 @@ def _versions(sweep: Sweep, side: str) -> str | None:
     return ", ".join(sorted(seen)) or None
 
 
-def _engines(sweep: Sweep) -> list[dict[str, str]]:
+def _engines(sweep: Sweep, words: Words) -> list[dict[str, str]]:
     return [
         {
-            "title": f"{engine['name']}, rank {engine['rank']} of {engine['ranks']} on {engine['node']}",
+            "title": words["rank"].format(**{key: engine[key] for key in ("name", "rank", "ranks", "node")}),
             "environment": "\n".join(f"{name}={value}" for name, value in sorted(engine["environment"].items())),
             "arguments": shlex.join(map(str, engine["arguments"])).replace(" --", " \\\n  --"),
         }
@@ -86,18 +86,18 @@ def _engines(sweep: Sweep) -> list[dict[str, str]]:
     ]
 
 
-def _hardware(sweeps: Sequence[Sweep]) -> Table:
+def _hardware(sweeps: Sequence[Sweep], words: Words) -> Table:
     nodes: dict[str, Mapping[str, Any]] = {}
     for sweep in sweeps:
         nodes.update(sweep.about.get("hardware") or {})
     names = {name: None for facts in nodes.values() for name in facts}
-    rows = [[name.replace("_", " "), *(_plain(facts.get(name)) for facts in nodes.values())] for name in names]
+    rows = [[name.replace("_", " "), *(_plain(facts.get(name), words) for facts in nodes.values())] for name in names]
     return plain_table("hardware-table", "", ["", *nodes], rows)
 
 
-def _plain(value: Any) -> str | Cell | None:
+def _plain(value: Any, words: Words) -> str | Cell | None:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return words["yes" if value else "no"]
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, Mapping):

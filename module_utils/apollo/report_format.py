@@ -15,7 +15,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return NOTHING
     if value == 0:
         return "0"
-    magnitude = floor(log10(abs(value)))
+    magnitude = floor(log10(abs(float(f"{value:.{digits - 1}e}"))))  # of the rounded value: 99.96 is 100
     return fixed(value, min(6, max(0, digits - 1 - magnitude)))
 
 

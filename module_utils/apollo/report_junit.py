@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from ansible.module_utils.apollo.report_limits import place
+
 CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -28,7 +30,7 @@ def _suite(root: Element, name: str, cases: Sequence[Element]) -> None:
 
 
 def _limit_case(finding: Mapping[str, Any]) -> Element:
-    where = f"N={finding['n']}" + (f" {finding['endpoint']}" if finding["endpoint"] else "")
+    where = place(finding)
     case = Element(
         "testcase", classname=_clean(f"limits.{finding['plan']}"), name=_clean(f"{finding['name']} at {where}")
     )

@@ -7,12 +7,13 @@ from typing import Any
 
 from ansible.module_utils.apollo import report_format as show
 from ansible.module_utils.apollo.report_table import Cell, Table, heads
+from ansible.module_utils.apollo.report_words import Words
 
 BROKEN_COLUMNS = ("verdict", "limit", "plan", "n", "endpoint", "measured", "wanted")
 LIMIT_COLUMNS = ("verdict", "limit", "plan", "holds", "nearest", "measured", "wanted", "source")
+WORST = 3
 ORDER = ("missing", "fail", "inconclusive", "pass")
 
-Words = Mapping[str, str]
 Finding = Mapping[str, Any]
 
 
@@ -22,7 +23,15 @@ def broken_table(verdict: Mapping[str, Any], words: Words) -> Table | None:
     if not found:
         return None
     rows = [_broken_row(finding, words) for finding in sorted(found, key=_severity)]
-    return Table("broken-table", words["broken"], heads(BROKEN_COLUMNS), rows)
+    return Table("broken-table", words["broken"], heads(BROKEN_COLUMNS, words), rows)
+
+
+def worst_lines(verdict: Mapping[str, Any], words: Words) -> list[str]:
+    """The points that do not count, then the checks that are farthest beyond; three in all."""
+    points = [words["uncounted"].format(**point) for point in verdict.get("uncounted") or []]
+    broken = [finding for finding in verdict.get("findings") or [] if finding["verdict"] in ("missing", "fail")]
+    ordered = sorted(broken, key=lambda finding: _severity(finding)[1])
+    return [*points, *(_line(finding, words) for finding in ordered)][:WORST]
 
 
 def limit_table(verdict: Mapping[str, Any], words: Words) -> Table | None:
@@ -35,7 +44,7 @@ def limit_table(verdict: Mapping[str, Any], words: Words) -> Table | None:
     ordered = sorted(
         (sorted(group, key=_severity) for group in groups.values()), key=lambda group: _severity(group[0])[0]
     )
-    return Table("limits-table", "", heads(LIMIT_COLUMNS), [_limit_row(group, words) for group in ordered])
+    return Table("limits-table", "", heads(LIMIT_COLUMNS, words), [_limit_row(group, words) for group in ordered])
 
 
 def _severity(finding: Finding) -> tuple[int, float]:
@@ -44,12 +53,19 @@ def _severity(finding: Finding) -> tuple[int, float]:
     return ORDER.index(finding["verdict"]), -(excess if excess is not None else float("inf"))
 
 
+def _line(finding: Finding, words: Words) -> str:
+    where = " ".join(part for part in (finding["plan"], place(finding)) if part)
+    value = _measured(finding) if finding["measured"] else words["not_measured"]
+    value = words["not_comparable"] if finding.get("refused") else value
+    return words["finding"].format(name=finding["name"], where=where, value=value, wanted=_wanted(finding))
+
+
 def _broken_row(finding: Finding, words: Words) -> list[Cell]:
     return [
         Cell(words[finding["verdict"]], finding["verdict"]),
-        Cell(finding["name"], note=finding["remark"]),
+        Cell(finding["name"], note=_note(finding, words)),
         Cell(finding["plan"]),
-        Cell(str(finding["n"])),
+        Cell(show.NOTHING if finding["n"] is None else str(finding["n"])),
         Cell(finding["endpoint"] or show.NOTHING),
         Cell(_measured(finding)),
         Cell(_wanted(finding)),
@@ -59,13 +75,12 @@ def _broken_row(finding: Finding, words: Words) -> list[Cell]:
 def _limit_row(group: Sequence[Finding], words: Words) -> list[Cell]:
     worst = group[0]
     passed = sum(finding["verdict"] == "pass" for finding in group)
-    where = f"N={worst['n']}" + (f" {worst['endpoint']}" if worst["endpoint"] else "")
     return [
         Cell(words[worst["verdict"]], worst["verdict"]),
-        Cell(worst["name"], note=worst["remark"]),
+        Cell(worst["name"], note=_note(worst, words)),
         Cell(worst["plan"]),
-        Cell(f"{passed} of {len(group)}"),
-        Cell(where),
+        Cell(words["of"].format(part=passed, whole=len(group))),
+        Cell(place(worst)),
         Cell(_measured(worst)),
         Cell(_wanted(worst)),
         Cell(worst["source"]),
@@ -84,6 +99,22 @@ def _measured(finding: Finding) -> str:
 
 def _wanted(finding: Finding) -> str:
     return f"{finding['wanted']}{_unit(finding)}"
+
+
+def place(finding: Finding) -> str:
+    """Where a finding was made: its point, its endpoint or node, or that it was nowhere."""
+    n = f"N={finding['n']}" if finding["n"] is not None else ""
+    return " ".join(part for part in (n, finding["endpoint"]) if part) or show.NOTHING
+
+
+def _note(finding: Finding, words: Words) -> str:
+    """What a reader must know beside the numbers: refused, widened by noise, and the limit's own remark."""
+    refused = words["refused"].format(why=finding["refused"]) if finding.get("refused") else ""
+    tolerance = finding.get("tolerance") or {}
+    stated = tolerance.get("relative", 0.0) + tolerance.get("absolute", 0.0) / (abs(finding["value"]) or 1.0)
+    widened = tolerance.get("noise", 0.0) > stated
+    noise = words["noise"].format(share=show.percent(tolerance["noise"])) if widened else ""
+    return " ".join(part for part in (refused, noise, finding["remark"]) if part)
 
 
 def _unit(finding: Finding) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
+from typing import Any
 
 from ansible.module_utils.apollo.report_format import fixed, number
 
@@ -60,6 +61,16 @@ def draw(plot: Plot) -> str:
     return "".join(parts)
 
 
+def figure(plot: Plot) -> dict[str, Any]:
+    """The picture and its legend: the lines that have a value, each with its place, which gives its colour."""
+    legend = [
+        {"name": line.name, "dashed": line.dashed, "place": place}
+        for place, line in enumerate(plot.series)
+        if any(value is not None for value in line.values)
+    ]
+    return {"svg": draw(plot), "legend": legend}
+
+
 def nice_ticks(top: float) -> list[float]:
     """From 0 to at least `top` in 4 to 6 steps of 1, 2, 2.5 or 5 times a power of ten."""
     if top <= 0:
@@ -100,7 +111,7 @@ def _grid(plot: Plot, ticks: Sequence[float]) -> list[str]:
 def _mark(plot: Plot, ticks: Sequence[float]) -> list[str]:
     y = _y(plot.mark or 0.0, ticks)
     line = f'<line class="mark" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-    return [line, _text(WIDTH - RIGHT, y - 5, plot.mark_name, "mark-name end")]
+    return [line, _text(LEFT + 4, y - 5, plot.mark_name, "mark-name")]
 
 
 def _line(plot: Plot, line: Series, index: int, ticks: Sequence[float]) -> list[str]:

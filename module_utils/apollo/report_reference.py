@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.apollo.report_table import Table, plain_table
+from ansible.module_utils.apollo.report_words import Words
 
 # Key in reference/published.yml, caption, and the columns as (head, key).
 TABLES: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
@@ -68,14 +69,14 @@ TABLES: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
 LISTS = (("incidents", "Incidents"), ("left_open", "Left open there"))
 
 
-def sections(published: Mapping[str, Any]) -> dict[str, Any]:
+def sections(published: Mapping[str, Any], words: Words) -> dict[str, Any]:
     """Tables, lists and the remarks that belong to no table."""
     shown = [name for name, _, _ in TABLES if published.get(name)]
     return {
         "title": published.get("title", ""),
         "source": published.get("source", ""),
         "tables": [_table(published, *entry) for entry in TABLES if published.get(entry[0])],
-        "facts": [plain_table("reference-facts", "Machine and method", ["", ""], _facts(published))],
+        "facts": [plain_table("reference-facts", words["machine_and_method"], ["", ""], _facts(published))],
         "lists": [{"title": title, "items": published[name]} for name, title in LISTS if published.get(name)],
         "remarks": [entry["text"] for entry in _remarks(published) if not set(entry.get("about", [])) & set(shown)],
     }

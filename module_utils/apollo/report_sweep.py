@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ansible.module_utils.apollo import report_format as show
 from ansible.module_utils.apollo.bench_rows import Row, Sweep
-from ansible.module_utils.apollo.report_plot import Plot, Series, draw
+from ansible.module_utils.apollo.report_plot import Plot, Series, figure
 from ansible.module_utils.apollo.report_table import Cell, Table, heads
+from ansible.module_utils.apollo.report_words import Words
 
-Words = Mapping[str, str]
 Aggregate = Callable[[Sequence[float | None]], float | None]
 
 POINT_COLUMNS = (
@@ -42,7 +42,7 @@ def plots(sweep: Sweep, words: Words, prefix: str, comfort: float | None) -> lis
         _first_token(sweep, words, prefix),
         _per_user(sweep, words, prefix, comfort),
     )
-    return [{"svg": draw(plot), "legend": _legend(plot)} for plot in drawn if plot.has_data]
+    return [figure(plot) for plot in drawn if plot.has_data]
 
 
 def unplotted(sweep: Sweep) -> list[int]:
@@ -55,32 +55,15 @@ def point_table(sweep: Sweep, words: Words) -> Table:
     columns = [name for name in POINT_COLUMNS if name not in left_out]
     rows = [[_point_row(sweep, row, words)[name] for name in columns] for row in sweep.rows]
     weak = any(_is_weak(row, "ttft_p95_ms") for row in sweep.rows)
-    return Table(f"points-{sweep.id}", words["sweep_points"], heads(columns), rows, words["weak_note"] if weak else "")
+    return Table(
+        f"points-{sweep.id}", words["sweep_points"], heads(columns, words), rows, words["weak_note"] if weak else ""
+    )
 
 
 def endpoint_table(sweep: Sweep, words: Words) -> Table:
     nodes = {endpoint["name"]: endpoint["node"] for endpoint in sweep.about["layout"]["endpoints"]}
     rows = [_endpoint_row(row, name, nodes[name]) for row in sweep.rows for name in sweep.endpoints]
-    return Table(f"endpoints-{sweep.id}", words["endpoints"], heads(ENDPOINT_COLUMNS), rows)
-
-
-def deviation_table(sweep: Sweep, words: Words) -> Table | None:
-    if len(sweep.endpoints) < 2:
-        return None
-    rows = [
-        [
-            Cell(str(row.concurrency)),
-            Cell(show.number(row.mean("total_output_tok_s"), 4)),
-            Cell(show.number(row.mean("sum_output_tok_s"), 4)),
-            Cell(show.percent(row.mean("node_deviation"))),
-            Cell(show.percent(row.mean("scaling_deviation"))),
-            Cell(show.number(row.mean("start_spread_s"))),
-            Cell(show.number(row.mean("clock_offset_s"))),
-            Cell(show.number(row.mean("window_s"))),
-        ]
-        for row in sweep.rows
-    ]
-    return Table(f"deviation-{sweep.id}", words["deviation"], heads(DEVIATION_COLUMNS), rows)
+    return Table(f"endpoints-{sweep.id}", words["endpoints"], heads(ENDPOINT_COLUMNS, words), rows)
 
 
 def _point_row(sweep: Sweep, row: Row, words: Words) -> dict[str, Cell]:
@@ -178,12 +161,3 @@ def _banded(sweep: Sweep, name: str, metric: str, scale: float = 1.0, labels: bo
         return Series(name, means, labels=labels)
     low, high = [min(values, default=None) for values in known], [max(values, default=None) for values in known]
     return Series(name, means, low, high, labels=labels)
-
-
-def _legend(plot: Plot) -> list[dict[str, Any]]:
-    """The lines that have a value, each with its place, which gives its colour."""
-    return [
-        {"name": line.name, "dashed": line.dashed, "place": place}
-        for place, line in enumerate(plot.series)
-        if any(value is not None for value in line.values)
-    ]

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ansible.module_utils.apollo.report_format import NOTHING, THIN_SPACE
-from ansible.module_utils.apollo.report_words import TABLE_HEADS
+from ansible.module_utils.apollo.report_words import Words
 
 NUMBER, WORD, TEXT = "number", "word", "text"  # a word is not broken, a text is
-WORDS = frozenset({"status", "endpoint", "node", "plan", "verdict", "nearest"})
-TEXTS = frozenset({"checks", "why", "limit", "source"})
+WORDS = frozenset({"status", "endpoint", "node", "plan", "verdict", "nearest", "variant", "ended_by"})
+TEXTS = frozenset({"checks", "why", "limit", "source", "throttle"})
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Table:
     note: str = ""
 
 
-def heads(names: Iterable[str]) -> list[Head]:
+def heads(names: Iterable[str], words: Words) -> list[Head]:
     """The heads of known columns."""
-    return [Head(*TABLE_HEADS[name], _kind(name)) for name in names]
+    return [Head(*words.head(name), _kind(name)) for name in names]
 
 
 def plain_table(

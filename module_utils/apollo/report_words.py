@@ -1,113 +1,42 @@
-"""What the report says, in one place, so that another language is another table."""
+"""What the report says comes from one file per language: texts, heads of columns, and meanings of terms and codes."""
 
 from __future__ import annotations
 
-ENGLISH = {
-    "language": "en",
-    "title": "Benchmark",
-    "real_kind": "hardware",
-    "simulated_prefix": "Lab: ",
-    "simulated_banner": "LAB: simulated hardware, stand-in models. These figures say nothing about an A100.",
-    "simulated_hardware": "Simulated: GPUs, driver and fabric. Real: the computer's processor and memory.",
-    "overall_pass": "Passed",
-    "overall_fail": "Failed",
-    "overall_inconclusive": "Inconclusive",
-    "pass": "pass",
-    "fail": "fail",
-    "inconclusive": "inconclusive",
-    "missing": "missing",
-    "valid": "valid",
-    "invalid": "invalid",
-    "failed": "failed",
-    "not run": "not run",
-    "worst": "Worst",
-    "points_count": "points count",
-    "limits_held": "checks of limits",
-    "jump": "Jump to",
-    "copy_table": "Copy table",
-    "copied": "Copied",
-    "copy_row": "Copy this row",
-    "sweep_points": "Points",
-    "endpoints": "Endpoints compared",
-    "deviation": "How far the endpoints lie apart",
-    "validity": "Does every run count?",
-    "limits": "Limits",
-    "broken": "Did not pass",
-    "settings": "Settings",
-    "arguments": "Arguments of the engines",
-    "hardware": "Hardware and software",
-    "definitions": "What the numbers mean",
-    "reasons": "Why a run would not count",
-    "remarks": "Remarks",
-    "reference": "Reference",
-    "reference_title": "Reference: published figures of another machine",
-    "reference_note": "Not measured here. Printed for reference only; nothing above is compared with this section "
-    "unless the limits table names it as a source.",
-    "users": "N",
-    "users_axis": "N, concurrent users per endpoint",
-    "no_limit": "No limit is about these points.",
-    "no_deviation": "A plan of one endpoint has nothing to compare.",
-    "throughput": "output tokens per second",
-    "ttft": "time to first token",
-    "per_user": "speed of one user",
-    "total": "all endpoints, common window",
-    "one_endpoint": "one endpoint",
-    "endpoint_mean": "mean of the endpoints",
-    "mean": "mean",
-    "p95": "p95, worst endpoint",
-    "share": "throughput / N",
-    "decode": "1000 / TPOT",
-    "comfort": "10 tok/s reads fluently",
-    "band_note": "Shaded: lowest to highest endpoint.",
-    "weak_mark": "*",
-    "weak_note": "* percentile with fewer than ten values beyond it: read it as a hint.",
-    "not_counted": "Not plotted, since no valid run: N =",
-    "remark_out_of_scope": "Limits about plans or variants that this run did not measure: {count}.",
-    "remark_random": "Random tokens at a fixed length are no text: the acceptance of speculated tokens and the choice "
-    "of experts differ on text.",
-    "remark_few_prompts": "{plan}: {count} prompts per slot are few. The first wave, which starts at once, and the "
-    "tail weigh much in every mean.",
-    "remark_one_repeat": "{plan}: a point with one repeat has no interval, and one run is no evidence of a difference.",
-    "remark_scaling": "{plan}: scaling deviation is not measured, since no endpoint ran alone.",
-    "remark_counters": "{plan}: the server has no {names}; what rests on them is not measured.",
-}
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-TABLE_HEADS = {
-    "n": ("N", "concurrent users per endpoint"),
-    "status": ("runs", "whether the point counts"),
-    "repeats": ("repeats", "valid attempts behind the row"),
-    "requests": ("requests", "completed requests of all endpoints, of those sent"),
-    "total": ("total tok/s", "all endpoints inside their common window"),
-    "sum": ("sum tok/s", "sum of the endpoints' own throughputs"),
-    "tok_s": ("tok/s", "output tokens per second of one endpoint"),
-    "ttft": ("TTFT s", "time to first token, mean"),
-    "ttft_p95": ("TTFT p95 s", "time to first token, 95th percentile, worst endpoint"),
-    "tpot": ("TPOT ms", "time per output token, first token excluded, mean"),
-    "e2el": ("E2E s", "end to end latency, mean"),
-    "share": ("user: thr/N", "tok/s of one user as throughput / N"),
-    "decode": ("user: 1000/TPOT", "tok/s of one user as 1000 / mean TPOT"),
-    "accepted": ("accepted", "tokens per engine step with speculative decoding"),
-    "endpoint": ("endpoint", ""),
-    "node": ("node", ""),
-    "first_wave": ("TTFT first N s", "mean TTFT of the first N requests, which all start at once"),
-    "later": ("TTFT later s", "mean TTFT of the requests after the first N"),
-    "in_flight": ("in flight", "requests in flight by Little's law"),
-    "node_deviation": ("node deviation", "(max - min) / mean of the endpoints' output tok/s"),
-    "scaling_deviation": ("scaling deviation", "total / (count x one endpoint alone) - 1"),
-    "start_spread": ("start spread s", "between the first requests of the endpoints"),
-    "clock_offset": ("clock offset s", "between the endpoints' clocks at the barrier"),
-    "window": ("window s", "length of the common window"),
-    "plan": ("plan", ""),
-    "attempt": ("attempt", ""),
-    "checks": ("checks", "broken of made; those that could not be made are named"),
-    "why": ("reasons", ""),
-    "limit": ("limit", ""),
-    "holds": ("holds", "checks that passed, of those made"),
-    "nearest": ("at", "the point that is nearest to the limit, or farthest beyond it"),
-    "measured": ("measured", "mean, with its 95 % interval where there are repeats"),
-    "wanted": ("wanted", "with the tolerance in it"),
-    "verdict": ("verdict", ""),
-    "source": ("source", ""),
-}
+SECTIONS = (
+    *("side_by_side", "scaling", "energy", "validity", "limits", "settings"),
+    *("hardware", "definitions", "remarks", "reference"),
+)
+REAL_KIND = "hardware"  # whatever a site calls itself else is reported as simulated
 
-SECTIONS = ("validity", "limits", "settings", "hardware", "definitions", "remarks", "reference")
+
+@dataclass(frozen=True)
+class Words:
+    """One language. Meanings that it lacks are shown in the words of the code."""
+
+    language: str
+    language_name: str
+    texts: Mapping[str, str]
+    column_heads: Mapping[str, tuple[str, str]]
+    meanings: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> str:
+        return self.texts[name]
+
+    def head(self, name: str) -> tuple[str, str]:
+        return self.column_heads[name]
+
+    def meaning(self, name: str, told: str) -> str:
+        return self.meanings.get(name, told)
+
+
+def read_words(data: Any, origin: str) -> Words:
+    """Read a file of words; ValueError names the file and what it lacks."""
+    lacking = [key for key in ("language", "language_name", "texts", "heads") if key not in (data or {})]
+    if lacking:
+        raise ValueError(f"{origin}: lacks {', '.join(lacking)}")
+    heads = {name: (pair[0], pair[1]) for name, pair in data["heads"].items()}
+    return Words(data["language"], data["language_name"], data["texts"], heads, data.get("meanings") or {})

@@ -12,7 +12,7 @@ from tests.support import browser
 
 LATEST = house.PROJECT / "results" / "latest"
 PLANS = ("27b", "397b")
-WIDTHS = (1280, 500)
+WIDTHS = (1280, 768, 360)
 
 
 @pytest.fixture(scope="module", params=WIDTHS)

@@ -12,10 +12,12 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PROBE = f"<script>{(Path(__file__).parent / 'page_check.js').read_text(encoding='utf-8')}</script>"
+NARROWEST = 500  # a window of Chromium is not narrower; a telephone is a frame in one
 RESULT = re.compile(r'<script type="application/json" id="page-check">(.*?)</script>', flags=re.DOTALL)
 
 
@@ -43,12 +45,20 @@ def open_page(path: Path, width: int) -> Page:
         raise ValueError(f"{path} has no <head>")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
-        copy.write_text(probed, encoding="utf-8")
-        shown = _dump(copy, Path(folder) / "profile", width)
+        copy.write_text(probed if width >= NARROWEST else _framed(probed, width), encoding="utf-8")
+        shown = _dump(copy, Path(folder) / "profile", max(width, NARROWEST))
     found = RESULT.search(shown)
     if not found:
         raise ValueError(f"{path} did not finish loading: {shown[:500]}")
     return Page(**json.loads(found[1]))
+
+
+def _framed(source: str, width: int) -> str:
+    """The page in a frame as wide as a telephone, of the same origin, so that its probe can report outwards."""
+    frame = (
+        f'<iframe style="width: {width}px; height: 800px; border: 0" srcdoc="{escape(source, quote=True)}"></iframe>'
+    )
+    return f'<!doctype html><html><head><meta charset="utf-8"></head><body>{frame}</body></html>'
 
 
 def _dump(page: Path, profile: Path, width: int) -> str:

@@ -33,5 +33,5 @@ addEventListener('load', () => setTimeout(() => {
     width: document.documentElement.scrollWidth,
     room: document.documentElement.clientWidth,
   }).replaceAll('<', '\\u003c');
-  document.body.append(result);
+  window.parent.document.body.append(result);
 }, 300));

@@ -49,6 +49,9 @@ def test_both_parts_of_the_tolerance_add_up() -> None:
         ({"limit": 5}, "does not know 'limit'"),
         ({"source": None}, "lacks source"),
         ({"plan": None, "unit": None}, "lacks plan, unit"),
+        ({"plan": []}, "give a plan's name, a list of names"),
+        ({"plan": ["27b", 4]}, "give a plan's name, a list of names"),
+        ({"metric": "start_s", "unit": "s", "direction": "at_most"}, "belongs to no point: give n as '\\*'"),
     ],
 )
 def test_a_limit_that_means_nothing_is_refused(changed: dict[str, Any], told: str) -> None:
@@ -80,6 +83,23 @@ def test_a_limit_is_about_its_plan_and_variant_only() -> None:
     assert not limit.is_about("397b", ["27b-base"])
 
 
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"made_of": {}}, "does not know 'made_of'"),
+        ({"may_differ": ["seed"]}, "may_differ names 'seed', which made_with does not have"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(changed: dict[str, Any], told: str) -> None:
+    with pytest.raises(LimitError, match=told):
+        read_limits({"limits": [GOOD], **changed}, "limits.yml")
+
+
+def test_what_may_differ_is_not_asked_for() -> None:
+    data = {"made_with": {"seed": 0, "input_tokens": 64}, "may_differ": ["seed"], "limits": [GOOD]}
+    assert read_limits(data, "limits.yml")[0].made_with == {"input_tokens": 64}
+
+
 def published(project: Path) -> dict[str, Any]:
     data: dict[str, Any] = yaml.safe_load((project / "reference" / "published.yml").read_text())
     return data
@@ -88,7 +108,7 @@ def published(project: Path) -> dict[str, Any]:
 def limit_values(project: Path) -> set[tuple[str, str, int, float]]:
     data = yaml.safe_load((project / "reference" / "limits-published.yml").read_text())
     limits = read_limits(data, "limits-published.yml")
-    return {(limit.plan, limit.metric, int(limit.n), limit.value) for limit in limits}
+    return {(plan, limit.metric, int(limit.n), limit.value) for limit in limits for plan in limit.plans}
 
 
 def test_each_printed_27b_figure_is_a_limit(project: Path) -> None:

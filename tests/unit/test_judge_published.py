@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from copy import deepcopy
 from typing import Any
 
 import pytest
-import yaml
-from ansible.module_utils.apollo.bench_rows import Sweep, read_rows
+from ansible.module_utils.apollo.bench_rows import Sweep
 from ansible.module_utils.apollo.judge import Verdict, judge
-from ansible.module_utils.apollo.judge_limits import read_limits
 
-from tests.support import bench_samples as samples
-
-REFERENCE = Path(__file__).resolve().parents[2] / "reference"
-PUBLISHED = yaml.safe_load((REFERENCE / "published.yml").read_text())
-LENGTHS = {**samples.SETTINGS, "input_tokens": 64, "output_tokens": 1024}
-
-Row = tuple[int, float, float]  # N, tok/s of one endpoint, mean TTFT in seconds
-
-
-def replay(plan: str, variant: str, endpoints: int, rows: list[Row]) -> list[Sweep]:
-    """Runs with exactly these figures; the latency follows from them by Little's law."""
-    settings = {**LENGTHS, "concurrency": [n for n, _, _ in rows]}
-    swept = samples.sweep(settings, plan=plan, variant=variant, endpoints=endpoints)
-    told = {n: (tok_s, ttft) for n, tok_s, ttft in rows}
-    events = []
-    for point in swept["points"]:
-        n = point["concurrency"]
-        tok_s, ttft = told[n]
-        gap = (n * 1024 / tok_s - ttft) / 1023
-        figures = samples.result(n, point["prompts"], 1024, ttft, gap)
-        figures["itls"] = [[1023 * gap]] * point["prompts"]
-        events += [samples.run(point, f"vllm-{plan}-{index}", **figures) for index in range(endpoints)]
-    return read_rows(samples.manifest(swept), events)
+from tests.support.published_run import (
+    FACTS,
+    PUBLISHED,
+    dense,
+    judge_events,
+    limits,
+    plan_of,
+    replay,
+    sparse,
+    whole,
+)
 
 
 def judge_published(sweeps: list[Sweep]) -> Verdict:
-    data = yaml.safe_load((REFERENCE / "limits-published.yml").read_text())
-    return judge(sweeps, read_limits(data, "limits-published.yml"))
+    return judge(sweeps, limits("limits-published.yml"))
 
 
-def dense() -> list[Row]:
-    return [(row["n"], row["node_tok_s"], row["ttft_s"]) for row in PUBLISHED["results_27b"]]
-
-
-def sparse(row: dict[str, Any]) -> list[Row]:
-    single = (1, row["single_tok_s"], row["single_ttft_s"])
-    return [single, (row["best_n"], row["best_tok_s"], row["best_ttft_s"])]
+def test_all_published_figures_together_hold_all_their_limits() -> None:
+    verdict = judge_events(*whole())
+    assert (verdict.overall, verdict.out_of_scope) == ("pass", 0)
+    assert verdict.counts["pass"] == len(verdict.findings) > 25 + 6 * 4 + 6 * 2 + len(FACTS)
 
 
 def test_the_27b_table_holds_its_own_limits() -> None:
@@ -55,10 +37,14 @@ def test_the_27b_table_holds_its_own_limits() -> None:
     assert (verdict.overall, verdict.counts["pass"]) == ("pass", 5 * (2 + 2 + 1))
 
 
+def test_one_node_alone_is_held_against_the_rows_of_one_node() -> None:
+    verdict = judge_published(replay("27b-one", "27b-base", 1, dense()))
+    assert (verdict.overall, verdict.counts["pass"]) == ("pass", 5 * 2)
+
+
 @pytest.mark.parametrize("row", PUBLISHED["results_397b"], ids=lambda row: row["variant"])
 def test_each_397b_variant_holds_its_own_limits(row: dict[str, Any]) -> None:
-    plan = "397b" if row["variant"] == "c" else f"397b-{row['variant']}"
-    verdict = judge_published(replay(plan, f"397b-{row['variant']}", 1, sparse(row)))
+    verdict = judge_published(replay(plan_of(row["variant"]), f"397b-{row['variant']}", 1, sparse(row)))
     assert (verdict.overall, verdict.counts["pass"]) == ("pass", 4)
 
 
@@ -71,6 +57,27 @@ def test_one_changed_row_breaks_a_limit(changed: int, tok_s: float, ttft: float)
     verdict = judge_published(replay("27b", "27b-base", 2, rows))
     assert verdict.overall == "fail"
     assert {finding.n for finding in verdict.findings if finding.verdict == "fail"} == {n}
+
+
+@pytest.mark.parametrize(
+    ("metric", "factor"), [("power_mean_w", 1.2), ("wh_per_1k_tokens_gross", 1.2), ("tokens_per_kwh_gross", 0.8)]
+)
+def test_more_energy_breaks_a_limit(metric: str, factor: float) -> None:
+    manifest, journal = whole()
+    changed = deepcopy(journal)
+    for event in changed:
+        if metric in event.get("figures", {}):
+            event["figures"][metric] *= factor
+    verdict = judge_events(manifest, changed)
+    assert {finding.limit.metric for finding in verdict.findings if finding.verdict == "fail"} == {metric}
+
+
+@pytest.mark.parametrize("metric", [fact["metric"] for fact in FACTS])
+def test_a_fact_that_was_not_measured_is_missing_and_fails(metric: str) -> None:
+    manifest, journal = whole()
+    verdict = judge_events(manifest, [event for event in journal if event.get("metric") != metric])
+    assert verdict.overall == "fail"
+    assert {finding.limit.metric for finding in verdict.findings if finding.verdict == "missing"} == {metric}
 
 
 def test_a_row_that_is_left_out_is_missing() -> None:

@@ -41,7 +41,11 @@ def render(run_module: RunModule, folder: Path) -> Render:
 
 def options(folder: Path, verdict: dict[str, Any]) -> dict[str, Any]:
     role = PROJECT / "roles" / "bench"
-    places = {"templates": str(role / "templates"), "assets": str(role / "files")}
+    places = {
+        "templates": str(role / "templates"),
+        "assets": str(role / "files"),
+        "words": str(PROJECT / "reference" / "words"),
+    }
     return {
         "path": str(folder),
         "verdict": verdict,
@@ -75,14 +79,19 @@ def test_all_four_files_are_written(render: Render) -> None:
 
 def test_the_page_needs_no_network(render: Render) -> None:
     page = html(render())
-    assert not re.search(r"(?:src|href)=\"(?!#)", page)
+    links = re.findall(r"(?:src|href)=\"([^\"]*)", page)
+    assert {link for link in links if not link.startswith("#")} == {"report.de.html"}
     assert not re.search(r"url\(|@import|https?://", page)
 
 
-def test_each_plan_has_its_three_plots(render: Render) -> None:
-    titles = re.findall(r'<text class="plot-title"[^>]*>([^<]*)</text>', html(render("hardware")))
+def plot_titles(page: str) -> list[str]:
+    return re.findall(r'<text class="plot-title"[^>]*>([^<]*)</text>', page)
+
+
+def test_each_plan_has_its_three_plots_and_both_stand_side_by_side(render: Render) -> None:
     told = ("output tokens per second", "time to first token", "speed of one user")
-    assert titles == [f"{plan}, {what}" for plan in ("27b", "397b") for what in told]
+    own = [f"{plan}, {what}" for plan in ("27b", "397b") for what in told]
+    assert plot_titles(html(render("hardware"))) == [*own, *told[:2], "27b, Two nodes against one"]
 
 
 def test_a_lab_says_so_on_top_in_every_heading_and_in_every_plot(render: Render) -> None:

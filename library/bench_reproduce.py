@@ -1,0 +1,148 @@
+#!/usr/bin/python
+"""Write the published tables with our figures beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.module_utils.apollo import bench_rows, journal, reproduce_text
+from ansible.module_utils.apollo.judge_facts import read_facts
+from ansible.module_utils.apollo.report_words import REAL_KIND, read_words
+from ansible.module_utils.apollo.reproduce import Evidence
+from ansible.module_utils.apollo.reproduce_tables import printed_tables
+from ansible.module_utils.basic import AnsibleModule
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+DOCUMENTATION = r"""
+module: bench_reproduce
+short_description: Write the published tables with our figures beside them
+description:
+  - Writes C(reproduce.html), C(reproduce.md) and C(reproduce.json) into the run's directory. The same rows and columns
+    as published, with the published value, ours, the deviation, the tolerance and the verdict, and the remarks as
+    footnotes. What the published test left out has a row too.
+  - It measures nothing and judges nothing. Runs on the controller.
+author: [Apollo inference]
+attributes:
+  check_mode: {support: full}
+  diff_mode: {support: none, details: The files are products of the journal.}
+  idempotent: {support: full}
+options:
+  path:
+    description: Directory of the run on the controller.
+    type: path
+    required: true
+  verdict:
+    description: The verdict that M(bench_judge) returned for the limits of the published figures.
+    type: dict
+    required: true
+  reference:
+    description: File of published figures.
+    type: path
+    required: true
+  templates:
+    description: Directory of the templates on the controller.
+    type: path
+    required: true
+  assets:
+    description: Directory on the controller that holds C(report.css) and C(report.js).
+    type: path
+    required: true
+  words:
+    description: Directory on the controller with C(en.yml).
+    type: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Write the published tables again
+  bench_reproduce:
+    path: results/latest
+    verdict: "{{ judged.verdict }}"
+    reference: reference/published.yml
+    templates: roles/bench/templates
+    assets: roles/bench/files
+    words: reference/words
+"""
+
+RETURN = r"""
+files: {description: The files that were written or are up to date., returned: always, type: list, elements: str}
+counts: {description: How many printed figures have which verdict., returned: always, type: dict}
+"""
+
+TITLE = "The published tables, measured again"
+BANNER = "LAB: simulated hardware, stand-in models. These figures say nothing about an A100."
+
+
+def load(params: dict[str, Any]) -> tuple[dict[str, Any], Evidence]:
+    folder = Path(params["path"])
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    lines = folder / "journal.jsonl"
+    events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
+    published = yaml.safe_load(Path(params["reference"]).read_text(encoding="utf-8"))
+    findings = params["verdict"].get("findings") or []
+    return manifest, Evidence(published, findings, bench_rows.read_rows(manifest, events), read_facts(events))
+
+
+def render(params: dict[str, Any]) -> tuple[dict[str, str], dict[str, int]]:
+    """Every file's name and text, and how many figures have which verdict."""
+    manifest, evidence = load(params)
+    lab = manifest.get("site_kind") != REAL_KIND
+    title, banner = f"{'Lab: ' if lab else ''}{TITLE}", BANNER if lab else ""
+    tables = printed_tables(evidence)
+    counts = reproduce_text.counts(tables)
+    words_path, assets = Path(params["words"]) / "en.yml", Path(params["assets"])
+    view = {
+        **{"title": title, "banner": banner, "source": evidence.published["source"], "counts": counts},
+        **{"tables": reproduce_text.view(tables), "legend": reproduce_text.LEGEND},
+        "overall": params["verdict"].get("overall", "inconclusive"),
+        "words": read_words(yaml.safe_load(words_path.read_text(encoding="utf-8")), str(words_path)),
+        "style": (assets / "report.css").read_text(encoding="utf-8"),
+        "script": (assets / "report.js").read_text(encoding="utf-8"),
+    }
+    options: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True}
+    environment = Environment(loader=FileSystemLoader(params["templates"]), lstrip_blocks=True, **options)
+    return {
+        "reproduce.html": environment.get_template("reproduce.html.j2").render(view) + "\n",
+        "reproduce.md": reproduce_text.markdown(title, banner, tables),
+        "reproduce.json": json.dumps([table.as_dict() for table in tables], indent=1, ensure_ascii=False) + "\n",
+    }, counts
+
+
+def write(module: AnsibleModule, folder: Path, texts: dict[str, str]) -> bool:
+    """Write what differs, each file in one step."""
+    stale = [
+        name for name, text in texts.items() if not (folder / name).exists() or (folder / name).read_text() != text
+    ]
+    for name in [] if module.check_mode else stale:
+        part = folder / f"{name}.part"
+        part.write_text(texts[name], encoding="utf-8")
+        module.atomic_move(str(part), str(folder / name))
+    return bool(stale)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "path": {"type": "path", "required": True},
+            "verdict": {"type": "dict", "required": True},
+            "reference": {"type": "path", "required": True},
+            "templates": {"type": "path", "required": True},
+            "assets": {"type": "path", "required": True},
+            "words": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    folder = Path(module.params["path"])
+    try:
+        texts, counts = render(module.params)
+        changed = write(module, folder, texts)
+    except (OSError, ValueError) as error:
+        module.fail_json(msg=f"the published tables are not written: {error}", files=[], counts={})
+    module.exit_json(changed=changed, files=[str(folder / name) for name in texts], counts=counts)
+
+
+if __name__ == "__main__":
+    main()
