@@ -68,8 +68,8 @@ TABLES: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
 )
 DERIVED = (
-    "Not printed there. Time per token follows from throughput and TTFT by Little's law; answers of another length than "
-    "the measured one from both. Between the two printed points of the 397B it is a straight line."
+    "Not printed there. Time per token follows from throughput and TTFT by Little's law; answers of another length "
+    "than the measured one from both. Between the two printed points of the 397B it is a straight line."
 )
 LISTS = (("incidents", "Incidents"), ("left_open", "Left open there"))
 

@@ -84,6 +84,7 @@ def test_reproduce_prints_all_tables_though_a_plan_does_not_start(tmp_path: Path
     assert done.returncode != 0
     assert "checks of limits are broken" in done.stdout
     assert "397b-b does not start" in done.stdout
+    assert (tmp_path / "reproduce" / "junit.xml").exists()
     tables = json.loads((tmp_path / "reproduce" / "reproduce.json").read_text())
     verdicts = {(figure["row"], figure["verdict"]) for table in tables for figure in table["figures"]}
     assert {("N = 128", "pass"), ("c", "pass"), ("b", "missing")} <= verdicts
