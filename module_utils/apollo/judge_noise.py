@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MULTIPLE = 2.0  # a difference within two standard deviations is no evidence
+MOST = 0.5  # a machine that is noisier than this must not turn limits into what cannot fail
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class NoiseFloor:
         return self.plan == plan and (not self.hardware or not hardware or self.hardware == hardware)
 
     def share(self, metric: str) -> float:
-        """What noise alone may do to this metric, as a share of its value."""
-        return MULTIPLE * self.cv.get(metric, 0.0)
+        """What noise alone may do to this metric, as a share of its value, and never more than half of it."""
+        return min(MOST, MULTIPLE * self.cv.get(metric, 0.0))
 
 
 def read_noise(data: Any, origin: str) -> list[NoiseFloor]:

@@ -23,7 +23,7 @@ def capacity_section(
     sweeps: Sequence[Sweep], people: Mapping[str, Any], prices: Mapping[str, Any], words: Words, prefix: str
 ) -> dict[str, Any]:
     """Sentences, the table, and what the numbers rest on."""
-    asked = People(**{**DEFAULT_PEOPLE, **{name: value for name, value in people.items() if value is not None}})
+    asked = read_people(people)
     found = [_one(sweep, asked, prices) for sweep in sweeps]
     columns = [*COLUMNS, *(COST_COLUMNS if _has_prices(prices) else ())]
     rows = [_row(told, words)[: len(columns)] for told, _ in found]
@@ -36,6 +36,11 @@ def capacity_section(
         "table": Table("capacity-table", _caption(prices, words), heads(columns, words), rows),
         "notes": list(dict.fromkeys(_notes(sweeps, asked, prices, found, words))),
     }
+
+
+def read_people(people: Mapping[str, Any]) -> People:
+    """What a site says of people; what it does not say is as usual."""
+    return People(**{**DEFAULT_PEOPLE, **{name: value for name, value in people.items() if value is not None}})
 
 
 def _question(asked: People, words: Words) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.apollo import report_capacity, report_published
 from ansible.module_utils.apollo.report_table import Table, plain_table
 from ansible.module_utils.apollo.report_words import Words
 
@@ -66,20 +67,46 @@ TABLES: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
 )
+DERIVED = (
+    "Not printed there. Time per token follows from throughput and TTFT by Little's law; answers of another length "
+    "than the measured one from both. Between the two printed points of the 397B it is a straight line."
+)
 LISTS = (("incidents", "Incidents"), ("left_open", "Left open there"))
 
 
-def sections(published: Mapping[str, Any], words: Words) -> dict[str, Any]:
+def sections(
+    published: Mapping[str, Any], words: Words, people: Mapping[str, Any], prices: Mapping[str, Any]
+) -> dict[str, Any]:
     """Tables, lists and the remarks that belong to no table."""
     shown = [name for name, _, _ in TABLES if published.get(name)]
     return {
         "title": published.get("title", ""),
         "source": published.get("source", ""),
-        "tables": [_table(published, *entry) for entry in TABLES if published.get(entry[0])],
+        "tables": [
+            *_capacity(published, people, prices),
+            *(_table(published, *entry) for entry in TABLES if published.get(entry[0])),
+        ],
         "facts": [plain_table("reference-facts", words["machine_and_method"], ["", ""], _facts(published))],
         "lists": [{"title": title, "items": published[name]} for name, title in LISTS if published.get(name)],
         "remarks": [entry["text"] for entry in _remarks(published) if not set(entry.get("about", [])) & set(shown)],
     }
+
+
+def _capacity(
+    published: Mapping[str, Any], people: Mapping[str, Any], prices: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Derived from the printed figures for the same people as above."""
+    if not published.get("results_27b") or not published.get("results_397b"):
+        return []
+    asked = report_capacity.read_people(people)
+    currency = f"{prices.get('currency') or ''} hardware per million tokens".strip()
+    columns = ["plan", "people", "at once", "tok/s each (throughput / N)", currency]
+    caption = (
+        f"Derived from these figures: people who think {asked.think_time_s:g} s between answers of "
+        f"{asked.answer_tokens} tokens, each at {asked.floor_tok_s:g} tok/s or more"
+    )
+    found = report_published.rows(published, asked, prices)
+    return [{"table": plain_table("reference-capacity", caption, columns, found), "remarks": [DERIVED]}]
 
 
 def _table(published: Mapping[str, Any], name: str, caption: str, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def view(material: Material, words: Words) -> dict[str, Any]:
         "scaling": scaling_sections(sweeps, words, prefix),
         "energy": energy_section(sweeps, words, prefix),
         **_proof(material, words),
-        "reference": report_reference.sections(material.published, words),
+        "reference": report_reference.sections(material.published, words, material.people, material.prices),
     }
 
 

@@ -127,8 +127,8 @@ def _race(space: Space, setting: Setting, standing: Standing, gain: float) -> Se
             return
         seen.append((yield Step(setting, n, needs_start=not seen)))
         if seen[-1].broke:
-            standing.crashes.append(seen[-1])
-            standing.ended[key(setting)] = f"broke down at N={n}"
+            standing.crashes += [seen[-1]] if seen[-1].crashed else []
+            standing.ended[key(setting)] = f"{'broke down' if seen[-1].crashed else 'does not count'} at N={n}"
             return
     _finish(space, setting, seen, standing, gain)
 
@@ -138,7 +138,8 @@ def _finish(space: Space, setting: Setting, seen: Sequence[Observation], standin
     if not holding:
         standing.ended[key(setting)] = "does not hold the service level at any N"
         return
-    best = max(holding, key=lambda point: (point.tok_s or 0.0, -point.n))
+    most = max(point.tok_s or 0.0 for point in holding)
+    best = next(point for point in holding if (point.tok_s or 0.0) >= most * (1 - space.noise))  # the smallest such N
     standing.ended[key(setting)] = f"{best.tok_s:.4g} tok/s at N={best.n}"
     if standing.winner is None or (best.tok_s or 0.0) > standing.winner.tok_s * (1 + gain):
         standing.winner = Winner(setting, best.tok_s or 0.0, best.n)

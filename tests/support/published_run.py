@@ -61,7 +61,7 @@ def events(about: dict[str, Any], rows: list[Row], energy: bool = False) -> list
     told = {n: (tok_s, ttft) for n, tok_s, ttft in rows}
     names = [endpoint["name"] for endpoint in about["layout"]["endpoints"]]
     return [
-        _run(point, name, *told[point["concurrency"]], energy and point["concurrency"] == ENERGY_N)
+        run_at(point, name, *told[point["concurrency"]], energy and point["concurrency"] == ENERGY_N)
         for point in about["points"]
         for name in names
     ]
@@ -94,7 +94,7 @@ def judge_events(manifest: dict[str, Any], journal: list[dict[str, Any]], *names
     return judge(read_rows(manifest, journal), limits(*names), read_facts(journal))
 
 
-def _run(point: dict[str, Any], name: str, tok_s: float, ttft: float, energy: bool) -> dict[str, Any]:
+def run_at(point: dict[str, Any], name: str, tok_s: float, ttft: float, energy: bool = False) -> dict[str, Any]:
     n, prompts = point["concurrency"], point["prompts"]
     gap = (n * 1024 / tok_s - ttft) / 1023
     told = {**samples.result(n, prompts, 1024, ttft, gap), "total_input_tokens": 2048 * prompts}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo import report_published
 from ansible.module_utils.apollo.capacity import Capacity, People, Prices, Supply, capacity
 from ansible.module_utils.apollo.service_level import Level, Load, at, largest_n
 from hypothesis import given
@@ -36,6 +37,14 @@ def people(think_time_s: float, **changed: Any) -> Capacity:
 def test_published_figures_of_both_nodes_carry_so_many_people(think_time_s: float, wanted: int) -> None:
     told = people(think_time_s)
     assert (told.people, told.seats, told.open_ended) == (wanted, 256, True)
+
+
+def test_the_reference_of_the_report_says_the_same() -> None:
+    told = report_published.rows(PUBLISHED, replace(PEOPLE, think_time_s=30), {"hardware_per_node_month": 2000})
+    assert told == [
+        ["27b on both nodes", "at least 407", 256, "20.2", "0.29"],
+        ["397b, variant c", "at least 51", 32, "20.7", "2.30"],
+    ]
 
 
 def test_a_higher_floor_leaves_fewer_seats_and_says_why() -> None:

@@ -37,6 +37,7 @@ def verdict(limit: Limit = LIMIT, *floors: NoiseFloor) -> str:
         (NoiseFloor("27b", {"output_tok_s": 0.002}), "fail"),  # the stated tolerance is the larger one
         (NoiseFloor("27b", {"output_tok_s": 0.02}), "pass"),
         (NoiseFloor("27b", {"ttft_mean_ms": 0.5}), "fail"),
+        (NoiseFloor("27b", {"output_tok_s": 5.0}), "pass"),
         (NoiseFloor("397b", {"output_tok_s": 0.02}), "fail"),
         (NoiseFloor("27b", {"output_tok_s": 0.02}, hardware={"node1": {"gpus": "8 x B"}}), "fail"),
         (NoiseFloor("27b", {"output_tok_s": 0.02}, hardware=HARDWARE), "pass"),
@@ -45,6 +46,10 @@ def verdict(limit: Limit = LIMIT, *floors: NoiseFloor) -> str:
 def test_the_larger_tolerance_holds_where_the_floor_fits(floor: NoiseFloor, wanted: str) -> None:
     assert verdict(LIMIT) == "fail"
     assert verdict(LIMIT, floor) == wanted
+
+
+def test_no_noise_makes_a_limit_that_cannot_fail() -> None:
+    assert verdict(replace(LIMIT, value=160.0), NoiseFloor("27b", {"output_tok_s": 5.0})) == "fail"
 
 
 def test_the_table_says_what_noise_did() -> None:
