@@ -1,0 +1,109 @@
+"""What a run's energy means per token, and which of its faults spoil the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.apollo.energy import SPOILING
+
+JOULES_PER_WH = 3600.0
+NAMES = (
+    "power_mean_w",
+    "power_peak_w",
+    "power_idle_w",
+    "host_power_mean_w",
+    "energy_gross_j",
+    "energy_net_j",
+    "joules_per_token_gross",
+    "joules_per_token_net",
+    "wh_per_1k_tokens_gross",
+    "wh_per_1k_tokens_net",
+    "tokens_per_kwh_gross",
+    "tokens_per_kwh_net",
+    "temperature_max_c",
+    "sm_clock_min_mhz",
+)
+FAULTS = ("energy_window", "energy_gap", "energy_gpus", "energy_counter", "clock_step")
+
+Node = Mapping[str, Any]
+Figures = dict[str, float | None]
+
+
+def figures(nodes: Sequence[Node], tokens: float | None) -> Figures:
+    """All energy terms over these nodes; one node that was not measured leaves the sums unknown."""
+    gross, idle = _sum(nodes, "energy_j"), _sum(nodes, "power_idle_w")
+    parts = [(node.get("energy_j"), node.get("power_idle_w"), node["window_s"]) for node in nodes]
+    known = bool(parts) and all(energy is not None and rest is not None for energy, rest, _ in parts)
+    net = sum(energy - rest * length for energy, rest, length in parts) if known else None
+    return {
+        "power_mean_w": _sum(nodes, "power_mean_w"),
+        "power_peak_w": _sum(nodes, "power_peak_w"),
+        "power_idle_w": idle,
+        "host_power_mean_w": _sum(nodes, "host_power_mean_w"),
+        "energy_gross_j": gross,
+        "energy_net_j": net,
+        **_per_token("gross", gross, tokens),
+        **_per_token("net", net, tokens),
+        "temperature_max_c": max(_known(nodes, "temperature_max_c"), default=None),
+        "sm_clock_min_mhz": min(_known(nodes, "sm_clock_min_mhz"), default=None),
+    }
+
+
+def _per_token(kind: str, joules: float | None, tokens: float | None) -> Figures:
+    each = joules / tokens if joules is not None and tokens else None
+    return {
+        f"joules_per_token_{kind}": each,
+        f"wh_per_1k_tokens_{kind}": 1000 * each / JOULES_PER_WH if each is not None else None,
+        f"tokens_per_kwh_{kind}": 1000 * JOULES_PER_WH / each if each is not None and each > 0 else None,
+    }
+
+
+def with_energy(record: Mapping[str, Any], measured: Sequence[Node]) -> dict[str, Any]:
+    """The record with its nodes' energy; a run whose energy window is broken or that was throttled does not count."""
+    nodes = [dict(node) for node in measured if node.get("endpoint") == record["endpoint"]]
+    throttled = sorted({reason for node in nodes for reason in node["throttle_reasons"]})
+    added = {"energy": nodes, "throttle_reasons": throttled}
+    if record["status"] == "failed":
+        return {**record, **added}
+    told = checks(nodes)
+    reasons = [*record["reasons"], *(check["code"] for check in told if check["ok"] is False)]
+    reasons = list(dict.fromkeys(reasons))
+    found = record["figures"]
+    measured_figures = figures(nodes, tokens_of(found))
+    return {
+        **record,
+        **added,
+        "status": "invalid" if reasons else record["status"],
+        "reasons": reasons,
+        "checks": [*record["checks"], *told],
+        "figures": {**found, **measured_figures},
+    }
+
+
+def checks(nodes: Sequence[Node]) -> list[dict[str, Any]]:
+    """One check per kind of fault; without any reading they could not be made."""
+    seen = any(node["samples"] for node in nodes)
+    broken = {fault for node in nodes for fault in node["faults"]}
+    made = [
+        {"code": code, "ok": code not in broken if seen or code in broken else None, "value": None, "limit": "none"}
+        for code in FAULTS
+        if code != "clock_step" or code in broken
+    ]
+    spoiling = [reason for node in nodes for reason in node["throttle_reasons"] if reason in SPOILING]
+    throttled = {"code": "throttled", "ok": not spoiling if seen else None, "value": None, "limit": "none"}
+    return [*made, throttled]
+
+
+def tokens_of(found: Mapping[str, float | None]) -> float | None:
+    speed, duration = found.get("output_tok_s"), found.get("duration_s")
+    return speed * duration if speed is not None and duration is not None else None
+
+
+def _sum(nodes: Sequence[Node], name: str) -> float | None:
+    values = [node.get(name) for node in nodes]
+    return sum(values) if values and None not in values else None  # type: ignore[arg-type] - None is ruled out
+
+
+def _known(nodes: Sequence[Node], name: str) -> list[float]:
+    return [node[name] for node in nodes if node.get(name) is not None]
