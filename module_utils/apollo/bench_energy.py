@@ -24,6 +24,7 @@ NAMES = (
     "temperature_max_c",
     "sm_clock_min_mhz",
 )
+CLOCK_OFFSET_LIMIT_S = 0.2
 FAULTS = ("energy_window", "energy_gap", "energy_gpus", "energy_counter", "clock_step")
 
 Node = Mapping[str, Any]
@@ -59,6 +60,19 @@ def _per_token(kind: str, joules: float | None, tokens: float | None) -> Figures
     }
 
 
+def plan_figures(runs: Sequence[Mapping[str, Any]]) -> Figures:
+    """The same over all endpoints. The power of a node that carries several of them counts once."""
+    nodes, hosts = [], set()
+    for node in (node for run in runs for node in run.get("energy") or []):
+        seen = node.get("node") in hosts
+        hosts.add(node.get("node"))
+        nodes.append({**node, "host_power_mean_w": 0.0} if seen else node)
+    tokens = [tokens_of(run["figures"]) for run in runs]
+    known = [count for count in tokens if count is not None]
+    whole = bool(runs) and all(run.get("energy") for run in runs) and len(known) == len(runs)
+    return figures(nodes if whole else [], sum(known) if whole else None)
+
+
 def with_energy(record: Mapping[str, Any], measured: Sequence[Node]) -> dict[str, Any]:
     """The record with its nodes' energy; a run whose energy window is broken or that was throttled does not count."""
     nodes = [dict(node) for node in measured if node.get("endpoint") == record["endpoint"]]
@@ -92,7 +106,15 @@ def checks(nodes: Sequence[Node]) -> list[dict[str, Any]]:
     ]
     spoiling = [reason for node in nodes for reason in node["throttle_reasons"] if reason in SPOILING]
     throttled = {"code": "throttled", "ok": not spoiling if seen else None, "value": None, "limit": "none"}
-    return [*made, throttled]
+    return [*made, throttled, clock_sync([node.get("clock_offset_s") for node in nodes])]
+
+
+def clock_sync(offsets: Sequence[float | None]) -> dict[str, Any]:
+    """Nodes that are added up must agree on the time; a node without a time source that we know is not checked."""
+    known = [offset for offset in offsets if offset is not None]
+    worst = max(known, default=None)
+    ok = worst <= CLOCK_OFFSET_LIMIT_S if worst is not None else None
+    return {"code": "clock_sync", "ok": ok, "value": worst, "limit": f"≤ {CLOCK_OFFSET_LIMIT_S}"}
 
 
 def tokens_of(found: Mapping[str, float | None]) -> float | None:
@@ -101,8 +123,8 @@ def tokens_of(found: Mapping[str, float | None]) -> float | None:
 
 
 def _sum(nodes: Sequence[Node], name: str) -> float | None:
-    values = [node.get(name) for node in nodes]
-    return sum(values) if values and None not in values else None  # type: ignore[arg-type] - None is ruled out
+    known = _known(nodes, name)
+    return sum(known) if nodes and len(known) == len(nodes) else None
 
 
 def _known(nodes: Sequence[Node], name: str) -> list[float]:

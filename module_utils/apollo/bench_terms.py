@@ -5,6 +5,8 @@ Code, limits and report share this one list, so that a name cannot mean two thin
 
 from dataclasses import dataclass
 
+from ansible.module_utils.apollo.bench_terms_machine import ENERGY, FACTS
+
 PERCENTILES = (50, 90, 95, 99)
 
 
@@ -13,7 +15,7 @@ class Term:
     name: str
     unit: str
     better: str  # higher, lower, or none where only equality makes sense
-    scope: str  # endpoint: one engine's own run; plan: all endpoints of a point together
+    scope: str  # endpoint: one engine's own run; plan: all endpoints of a point together; fact: outside of a run
     meaning: str
 
 
@@ -53,6 +55,10 @@ _ENDPOINT = (
     ("prefix_cache_hit_rate", "1", "lower", "Share of prompt tokens that the server found in its cache."),
     ("spec_acceptance_rate", "1", "higher", "Share of speculated tokens that were accepted."),
     ("spec_acceptance_length", "tok", "higher", "Tokens per engine step with speculation; 1 without a hit."),
+    ("requests_running_max", "1", "none", "Most requests that the engine worked on at once, as its gauge showed them."),
+    ("requests_waiting_max", "1", "lower", "Most requests that waited inside the engine for a seat."),
+    ("kv_cache_usage_max", "1", "lower", "Highest share of the KV cache in use."),
+    ("preemptions", "1", "lower", "Requests that were put back for want of KV cache, and computed again."),
 )
 
 _PLAN = (
@@ -89,6 +95,8 @@ TERMS: dict[str, Term] = {
     for term in (
         *(Term(name, unit, better, "endpoint", meaning) for name, unit, better, meaning in _ENDPOINT),
         *_latency_terms(),
+        *(Term(name, unit, better, "endpoint", meaning) for name, unit, better, meaning in ENERGY),
         *(Term(name, unit, better, "plan", meaning) for name, unit, better, meaning in _PLAN),
+        *(Term(name, unit, better, "fact", meaning) for name, unit, better, meaning in FACTS),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 COUNTER, SAMPLES = "nvml_counter", "power_samples"
@@ -108,7 +109,7 @@ def trapezoid(points: Sequence[tuple[float, float]], start_s: float, end_s: floa
     if len(points) < 2 or points[0][0] > start_s or points[-1][0] < end_s:
         return None
     area = 0.0
-    for (left, first), (right, last) in zip(points, points[1:], strict=False):
+    for (left, first), (right, last) in pairwise(points):
         begin, end = max(left, start_s), min(right, end_s)
         if end <= begin or right <= left:
             continue
@@ -119,7 +120,7 @@ def trapezoid(points: Sequence[tuple[float, float]], start_s: float, end_s: floa
 
 def value_at(points: Sequence[tuple[float, float]], moment: float) -> float | None:
     """The value at a moment between two points, on the straight line between them."""
-    for (left, first), (right, last) in zip(points, points[1:], strict=False):
+    for (left, first), (right, last) in pairwise(points):
         if left <= moment <= right:
             return first + (last - first) * (moment - left) / (right - left) if right > left else first
     return None
@@ -137,7 +138,7 @@ def _faults(samples: Samples, window: Window, looks: Sequence[Sample]) -> list[s
     if samples.source is None or not any(row for look in looks for row in look.gpus.values() if any(row)):
         return []  # nothing was told at all: not measured, which is no fault of the run
     times = [look.unix_s for look in looks]
-    gaps = [right - left for left, right in zip(times, times[1:], strict=False)]
+    gaps = [right - left for left, right in pairwise(times)]
     offsets = [look.unix_s - look.monotonic_s for look in looks]
     found = {
         "energy_window": times[0] > window.start_s or times[-1] < window.end_s,
@@ -156,7 +157,7 @@ def _points(looks: Sequence[Sample], gpu: str, place: int) -> list[tuple[float, 
 
 def _runs_back(looks: Sequence[Sample], gpu: str) -> bool:
     values = [value for _, value in _points(looks, gpu, ENERGY)]
-    return any(right < left for left, right in zip(values, values[1:], strict=False))
+    return any(right < left for left, right in pairwise(values))
 
 
 def _gpu_energy(looks: Sequence[Sample], window: Window, gpu: str) -> tuple[float | None, float | None]:

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 SMI_FIELDS = ("index", "power.draw", "temperature.gpu", "clocks.sm", "clocks_event_reasons.active")
@@ -118,13 +119,13 @@ def sources(interval_s: float) -> Iterator[tuple[str, Callable[[], Iterator[dict
 
 def main() -> None:
     own = argparse.ArgumentParser(prog="power_sampler.py")
-    own.add_argument("--file", required=True)
+    own.add_argument("--file", type=Path, required=True)
     own.add_argument("--interval", type=float, required=True, help="seconds between two looks")
     own.add_argument("--host-power-interval", type=float, default=5)
     own.add_argument("host_power_command", nargs="*")
     options = own.parse_args()
     host = HostPower(options.host_power_command, options.host_power_interval)
-    with open(options.file, "w", encoding="utf-8", buffering=1) as lines:
+    with options.file.open("w", encoding="utf-8", buffering=1) as lines:
         for source, looks in sources(options.interval):
             lines.write(json.dumps({"source": source, "interval_s": options.interval}) + "\n")
             try:
