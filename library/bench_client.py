@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import time
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,6 @@ options:
     elements: str
     default: []
   environment: {type: dict, default: {}, description: Environment of the client's container.}
-  timeout_s: {type: int, default: 0, description: Seconds to wait until the client lives. 0 does not wait.}
 """
 
 EXAMPLES = r"""
@@ -81,38 +80,29 @@ def start(module: AnsibleModule, command: list[str], spool: Path) -> None:
     module.run_command(["docker", "rm", "--force", bench_command.CONTAINER])
     spool.mkdir(parents=True, exist_ok=True)
     (spool / "alive.json").unlink(missing_ok=True)
+    for job in filter(Path.is_dir, spool.iterdir()):  # its child is gone with the container
+        shutil.rmtree(job, ignore_errors=True)
     code, _, err = module.run_command(command)
     if code != 0:
         module.fail_json(msg=f"the benchmark's client does not start: {err.strip() or 'docker said nothing'}")
 
 
-def wait(module: AnsibleModule, spool: Path) -> None:
-    """Until it has said that it lives; a client that ended has said why in its log."""
-    limit = module.params["timeout_s"]
-    gives_up = time.monotonic() + limit
-    while limit and bench_spool.silence_s(spool) is None:
-        if running(module) is None or time.monotonic() > gives_up:
-            log = "".join(module.run_command(["docker", "logs", "--tail=20", bench_command.CONTAINER])[1:])
-            last = (log.strip().splitlines() or ["nothing"])[-1]
-            module.fail_json(msg=f"the benchmark's client was not ready within {limit} s: it said {last}")
-        time.sleep(0.5)
+def spec() -> dict[str, Any]:
+    """The options."""
+    return {
+        "state": {"type": "str", "default": "started", "choices": ["started", "stopped"]},
+        "endpoints": {"type": "list", "elements": "dict", "default": []},
+        "image": {"type": "str", "default": ""},
+        "program_path": {"type": "path"},
+        "work_path": {"type": "path"},
+        "volumes": {"type": "list", "elements": "str", "default": []},
+        "environment": {"type": "dict", "default": {}},
+    }
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "default": "started", "choices": ["started", "stopped"]},
-            "endpoints": {"type": "list", "elements": "dict", "default": []},
-            "image": {"type": "str", "default": ""},
-            "program_path": {"type": "path"},
-            "work_path": {"type": "path"},
-            "volumes": {"type": "list", "elements": "str", "default": []},
-            "environment": {"type": "dict", "default": {}},
-            "timeout_s": {"type": "int", "default": 0},
-        },
-        required_if=[("state", "started", ["program_path", "work_path"])],
-        supports_check_mode=True,
-    )
+    needed = [("state", "started", ["program_path", "work_path"])]
+    module = AnsibleModule(argument_spec=spec(), required_if=needed, supports_check_mode=True)
     params, found = module.params, running(module)
     if params["state"] == "stopped":
         if found is not None and not module.check_mode:
@@ -123,9 +113,7 @@ def main() -> None:
     silence = bench_spool.silence_s(spool)
     is_fine = found == wanted and (silence is None or silence < bench_spool.ALIVE_LIMIT_S)
     if not is_fine and not module.check_mode:
-        start(module, [*command[:2], f"--label={LABEL}={wanted}", *command[2:]], spool)
-    if not module.check_mode:
-        wait(module, spool)
+        start(module, [*command[:3], f"--label={LABEL}={wanted}", *command[3:]], spool)
     module.exit_json(changed=not is_fine, container=bench_command.CONTAINER)
 
 

@@ -70,6 +70,10 @@ options:
     description: Seconds without a token or a change of counters after which an engine counts as frozen.
     type: float
     default: 300
+  client_timeout_s:
+    description: Seconds that the resident client may take to start.
+    type: int
+    default: 300
   timeout_s:
     description: Seconds after which a client that has not ended is stopped.
     type: int
@@ -82,7 +86,9 @@ options:
       label: {type: str, required: true, description: What is measured, in a few words.}
       every_s: {type: float, default: 10, description: Seconds between two lines.}
       waves_after: {type: float, default: 0, description: Requests per user that the sweep makes after this.}
-      pauses_after_s: {type: float, default: 0, description: Seconds that the sweep will spend outside of load.}
+      restarts_after: {type: int, default: 0, description: Starts of engines that the sweep makes after this.}
+      began_s: {type: float, default: 0, description: When this point began on the controller.}
+      restarted: {type: bool, default: false, description: Whether the engines were started anew since then.}
 """
 
 EXAMPLES = r"""
@@ -116,7 +122,7 @@ class Bench:
     """The runs of all endpoints of this node at one point."""
 
     def __init__(self, module: AnsibleModule) -> None:
-        self.module, self.params = module, module.params
+        self.module, self.params, self.began_s = module, module.params, time.monotonic()
         self.point: Point = bench_run.read_point(self.params["point"])
         self.spool = Path(self.params["work_path"])
         self.jobs = {each["name"]: bench_spool.Job(self.spool, each["name"]) for each in self.params["endpoints"]}
@@ -154,10 +160,15 @@ class Bench:
         return ""
 
     def client_fault(self) -> str:
+        """A client that has not said that it lives yet may still be importing."""
         silence = bench_spool.silence_s(self.spool)
-        if silence is None or silence < bench_spool.ALIVE_LIMIT_S:
+        starting = silence is None
+        waited = time.monotonic() - self.began_s if silence is None else silence
+        if waited < (self.params["client_timeout_s"] if starting else bench_spool.ALIVE_LIMIT_S):
             return ""
-        return f"the resident client has been silent for {silence:.0f} s"
+        log = "".join(self.module.run_command(["docker", "logs", "--tail=20", bench_command.CONTAINER])[1:])
+        last = (log.strip().splitlines() or ["nothing"])[-1]
+        return f"the resident client has said nothing for {waited:.0f} s, its log: {last}"
 
     def outcome(self, endpoint: dict[str, Any], gone: str) -> bench_run.Outcome:
         """Judge what the client left, then look whether the engine is still there."""
@@ -225,35 +236,36 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     return {"records": records, "summary": summary, "archive": bench.pack(), "raw": bench.raw}
 
 
-def spec() -> dict[str, Any]:
-    required = {"type": "str", "required": True}
-    number = {"type": "int", "required": True}
-    names = {"type": "list", "elements": "str", "required": True}
-    seconds: dict[str, Any] = {"type": "float", "default": 0}
-    shown = {
-        **{"file": {"type": "path", "required": True}, "label": required, "every_s": {"type": "float", "default": 10}},
-        **{"waves_after": seconds, "pauses_after_s": seconds},
-    }
-    return {
-        "endpoints": {"type": "list", "elements": "dict", "required": True},
-        "point": {"type": "dict", "required": True},
-        "attempt": {"type": "int", "default": 1},
-        "barrier": {
-            **{"type": "dict", "required": True},
-            "options": {"address": required, "port": number, "names": names, "timeout_s": number},
-        },
-        "only_prepare": {"type": "bool", "default": False},
-        "not_ready": {"type": "str", "default": ""},
-        "work_path": {"type": "path", "required": True},
-        "watch_s": {"type": "float", "default": 2},
-        "stall_s": {"type": "float", "default": 300},
-        "timeout_s": number,
-        "progress": {"type": "dict", "options": shown},
-    }
+TEXT = {"type": "str", "required": True}
+NUMBER = {"type": "int", "required": True}
+SECONDS = {"type": "float", "default": 0}
+BARRIER = {
+    **{"address": TEXT, "port": NUMBER, "timeout_s": NUMBER},
+    "names": {"type": "list", "elements": "str", "required": True},
+}
+PROGRESS = {
+    **{"file": {"type": "path", "required": True}, "label": TEXT, "every_s": {"type": "float", "default": 10}},
+    **{"waves_after": SECONDS, "restarts_after": {"type": "int", "default": 0}, "began_s": SECONDS},
+    "restarted": {"type": "bool", "default": False},
+}
+OPTIONS = {
+    "endpoints": {"type": "list", "elements": "dict", "required": True},
+    "point": {"type": "dict", "required": True},
+    "attempt": {"type": "int", "default": 1},
+    "barrier": {"type": "dict", "required": True, "options": BARRIER},
+    "only_prepare": {"type": "bool", "default": False},
+    "not_ready": {"type": "str", "default": ""},
+    "work_path": {"type": "path", "required": True},
+    "watch_s": {"type": "float", "default": 2},
+    "stall_s": {"type": "float", "default": 300},
+    "client_timeout_s": {"type": "int", "default": 300},
+    "timeout_s": NUMBER,
+    "progress": {"type": "dict", "options": PROGRESS},
+}
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=spec(), supports_check_mode=True)
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     nothing: dict[str, Any] = {"records": [], "summary": "not measured in check mode", "archive": "", "raw": ""}
     if module.check_mode:
         module.exit_json(changed=False, **nothing)

@@ -74,7 +74,7 @@ def _prompts(point: Point) -> dict[str, object]:
     if point.is_text:
         return {
             "dataset-name": "custom",
-            "dataset-path": f"/usr/local/lib/apollo/{TEXT}",
+            "dataset-path": TEXT,  # beside bench_client.py
             "custom-output-len": point.output_tokens,
         }
     return {
@@ -108,6 +108,7 @@ def task(
         "dataset": point.dataset,
         "input_tokens": point.input_tokens,
         "prompts": point.prompts,
+        "concurrency": point.concurrency,
         "warmups": point.warmups,
         "barrier": asdict(barrier),
         **asdict(watched),

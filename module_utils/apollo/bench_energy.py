@@ -129,3 +129,34 @@ def _sum(nodes: Sequence[Node], name: str) -> float | None:
 
 def _known(nodes: Sequence[Node], name: str) -> list[float]:
     return [node[name] for node in nodes if node.get(name) is not None]
+
+
+def run_windows(
+    records: Sequence[Mapping[str, Any]], engines: Sequence[Mapping[str, Any]], node: str
+) -> list[dict[str, Any]]:
+    """What one node is to tell: for each endpoint with an engine here, its GPUs and when its load was."""
+    times = {record["endpoint"]: (record["barrier_s"], record["load_ended_s"]) for record in records}
+    windows = []
+    for window in engine_windows(engines, node):
+        start, end = times.get(window["endpoint"], (None, None))
+        if start is not None and end is not None:
+            windows.append({**window, "start_s": start, "end_s": end})
+    return windows
+
+
+def engine_windows(engines: Sequence[Mapping[str, Any]], node: str) -> list[dict[str, Any]]:
+    """The GPUs of each engine on one node, by the endpoint that it works for."""
+    mine = (engine for engine in engines if engine["node"] == node)
+    return [{"endpoint": head_of(engine, engines), "gpus": engine["gpus"]} for engine in mine]
+
+
+def head_of(engine: Mapping[str, Any], engines: Sequence[Mapping[str, Any]]) -> str:
+    """The endpoint that an engine works for: rank 0 of its replica."""
+    heads = (other["name"] for other in engines if other["replica"] == engine["replica"] and other["rank"] == 0)
+    return str(next(heads))
+
+
+def with_node_energy(records: Sequence[Mapping[str, Any]], told: Mapping[str, Sequence[Node]]) -> list[dict[str, Any]]:
+    """Each record with what its nodes have told; told is by node."""
+    nodes = [{"node": node, **entry} for node, entries in told.items() for entry in entries]
+    return [with_energy(record, nodes) for record in records]

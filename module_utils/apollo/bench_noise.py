@@ -11,7 +11,7 @@ LEAST_REPEATS = 3
 
 
 def floor(sweep: Sweep, run_id: str) -> dict[str, Any]:
-    """The largest coefficient of variation of each metric over all points; ValueError where there are too few repeats."""
+    """The largest coefficient of variation of each metric over all points; ValueError for too few repeats."""
     repeats = min((len(row.valid) for row in sweep.rows), default=0)
     if repeats < LEAST_REPEATS:
         raise ValueError(

@@ -31,6 +31,7 @@ def identity(sweep: Mapping[str, Any]) -> dict[str, Any]:
         "image": sweep.get("image"),
         "hardware": sweep.get("hardware"),
         "client": sweep.get("client"),
+        "text": sweep.get("text") or None,
     }
 
 

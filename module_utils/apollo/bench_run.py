@@ -84,17 +84,12 @@ def evaluate(text: str, stamps: Mapping[str, Any], point: Point, watched: str = 
     if counted.same_process is False:
         return after_a_crash(Outcome(FAILED, reasons, checks=found, ledger=counted), "the engine was started anew")
     return Outcome(
-        INVALID if reasons else VALID,
-        reasons,
-        _first_error(result),
-        measured,
-        weak_figures(result),
-        found,
-        counted,
-        _timeline(result, before),
-        before.get("unix_s"),
-        after.get("unix_s"),
-        missing(seen),
+        *(INVALID if reasons else VALID, reasons, _first_error(result), measured),
+        *(weak_figures(result), found, counted),
+        timeline=_timeline(result, before),
+        barrier_s=before.get("unix_s"),
+        ended_s=after.get("unix_s"),
+        missing_gauges=missing(seen),
     )
 
 

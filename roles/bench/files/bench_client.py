@@ -77,7 +77,7 @@ def warm_arguments(args: argparse.Namespace, count: int) -> argparse.Namespace:
 
 def text_samples(args: argparse.Namespace, tokenizer: Any, input_tokens: int) -> list[SampleRequest]:
     """Prompts of real text: paragraphs in an order of each prompt's own, behind a first line that no other has."""
-    lines = Path(args.dataset_path).read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name(args.dataset_path).read_text(encoding="utf-8").splitlines()
     paragraphs = [json.loads(line)["prompt"] for line in lines if line.strip()]
     chosen = random.Random(args.seed)
     samples = []

@@ -87,7 +87,8 @@ class Watch:
     def tell(self, phase: str, now: float) -> None:
         both = [name for name in COUNTERS if name in self.last and name in self.first]
         done = {name: self.last[name] - self.first[name] for name in both}
-        told = {"phase": phase, "elapsed_s": now - self.began_s, "prompts": self.task["prompts"], **done}
+        sizes = {"prompts": self.task["prompts"], "concurrency": self.task["concurrency"]}
+        told = {"phase": phase, "elapsed_s": now - self.began_s, **sizes, **done}
         write(self.folder / "progress.json", json.dumps(told))
 
 
