@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -89,7 +90,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]
     for name, text in {"docker": "#!/bin/sh\necho ImportError: no vllm\n", "journalctl": JOURNALCTL}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{folder}:{Path(sys.executable).parent}:/usr/bin:/bin")
     stand_in = StandIn(tmp_path / "work")
     thread = threading.Thread(target=stand_in.work)
     thread.start()
