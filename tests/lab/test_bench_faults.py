@@ -81,7 +81,7 @@ def test_a_frozen_server_is_left_in_time(
         record = measure(run_module, client, server.url)
     assert record["status"] == "failed"
     assert record["reasons"][:2] == ["server_died", "server_frozen"]
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 40
 
 
 def test_an_error_without_a_reason_is_still_an_error(run_module: RunModule, client: bench_rig.Resident) -> None:

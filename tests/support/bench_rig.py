@@ -94,7 +94,7 @@ class Resident:
         point = {"concurrency": 4, "prompts": 24, "input_tokens": 64, "output_tokens": 16, "warmups": 4, "seed": 1}
         barrier = {"address": "127.0.0.1", "port": 29590, "names": ["e0"], "timeout_s": 10}
         given = {"endpoints": [endpoint], "point": {**point, "hash": "ab"}, "barrier": barrier, "timeout_s": 60}
-        return {**given, "work_path": str(self.spool), "watch_s": 0.2, "stall_s": 3, **changed}
+        return {**given, "work_path": str(self.spool), "watch_s": 0.2, "stall_s": 8, **changed}
 
     def run_bare(self, url: str, point: dict[str, Any], folder: Path) -> dict[str, Any]:
         """The same with `vllm bench serve` as anybody would call it."""
