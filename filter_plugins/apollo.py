@@ -17,7 +17,16 @@ PROJECT = Path(__file__).resolve().parents[1]
 if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
 
-from ansible.module_utils.apollo import arguments, choice, engine, fit, inventory, layout, topology  # noqa: E402 (needs the path above)
+from ansible.module_utils.apollo import (  # noqa: E402 (needs the path above)
+    arguments,
+    bench_energy,
+    choice,
+    engine,
+    fit,
+    inventory,
+    layout,
+    topology,
+)
 
 
 def _plain_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,10 +131,13 @@ class FilterModule:
         """Give Ansible the filters."""
         return {
             "engine_units": _plain_errors(engine.engine_units),
+            "engine_windows": bench_energy.engine_windows,
             "fit_report": _plain_errors(fit.fit_report),
             "load_catalog": _plain_errors(load_catalog),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
+            "run_windows": bench_energy.run_windows,
             "systemd_exec": _plain_errors(arguments.systemd_exec),
+            "with_energy": bench_energy.with_node_energy,
             "variable_faults": _plain_errors(variable_faults),
         }

@@ -54,7 +54,8 @@ def plan_steps(rig: Rig, run_id: str) -> list[Step]:
         return lambda note: run_playbook(lab, Playbook(path, tags, variables or {}), note)
 
     def sweep(plan: str) -> Callable[[Note], object]:
-        variables = SWEEPS[plan] | {"bench_run_id": run_id, "bench_input_tokens": 64}
+        common = {"bench_run_id": run_id, "bench_input_tokens": 64, "bench_retry_crashes": True}
+        variables = SWEEPS[plan] | common
         return twice(play("playbooks/bench.yml", variables=variables))
 
     return [

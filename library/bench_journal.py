@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_points, journal
+from ansible.module_utils.apollo import bench_points, bench_rows, bench_schedule, journal
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -37,11 +39,29 @@ options:
     description: What is swept, with layout, settings, image, client, hardware and nodes. It gives the points.
     type: dict
     default: {}
+  schedule:
+    description: How often and in which order the sweep's points are measured.
+    type: dict
+    default: {}
+    suboptions:
+      repeats: {type: int, default: 1, description: Valid attempts that each point needs.}
+      order:
+        description: All repeats of one N after each other on the same engines, or pass by pass with fresh engines.
+        type: str
+        default: grouped
+        choices: [grouped, interleaved]
+      restart: {type: bool, default: true, description: Whether engines start anew at all.}
+      redo: {type: bool, default: false, description: Measure again what has enough valid attempts.}
+      retry_crashes: {type: bool, default: false, description: Try again from the N on at which an engine died.}
   events:
-    description: What happened, each with a key C(event). The time is added.
+    description: What happened, each with a key C(event). The time is added, and to the end of a point what came of it.
     type: list
     elements: dict
     default: []
+  reserve_mib:
+    description: Free space that must be left under O(path) before anything is written.
+    type: int
+    default: 0
 """
 
 EXAMPLES = r"""
@@ -68,6 +88,11 @@ points:
   returned: always
   type: list
   elements: dict
+turns:
+  description: Every attempt that is to be made, in order, with point, endpoints and restart. Empty without a sweep.
+  returned: always
+  type: list
+  elements: dict
 sweep_id: {description: Id of the sweep; empty without one., returned: always, type: str}
 events: {description: The events as they were written., returned: always, type: list, elements: dict}
 torn_lines: {description: Lines of the journal that an earlier kill cut off., returned: always, type: int}
@@ -80,77 +105,126 @@ def read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def open_run(module: AnsibleModule, folder: Path, known: journal.Journal) -> tuple[bool, str, list[dict[str, Any]]]:
-    """Write the manifest where it changes; give the sweep's points and whether they are done."""
-    sweep, about = module.params["sweep"], module.params["about"]
+def planned(sweep: dict[str, Any]) -> dict[str, Any]:
+    """The sweep with its id and its points."""
+    shapes = {"points": bench_points.plan_points(sweep), "alone_points": bench_points.plan_alone_points(sweep)}
+    return {**sweep, "id": bench_points.sweep_id(sweep), **shapes}
+
+
+def open_run(module: AnsibleModule, folder: Path, known: journal.Journal) -> tuple[bool, dict[str, Any]]:
+    """Write the manifest where it changes; give the sweep's points, whether they are done, and what is to do."""
     before = json.loads(read(folder / MANIFEST) or "{}")
-    after = {**before, **about}
-    points: list[dict[str, Any]] = []
-    name = ""
+    after = {**before, **module.params["about"]}
+    sweep = planned(module.params["sweep"]) if module.params["sweep"] else {}
     if sweep:
-        name, points = bench_points.sweep_id(sweep), bench_points.plan_points(sweep)
-        after = journal.merge_sweep(after, {**sweep, "id": name, "points": points})
+        after = journal.merge_sweep(after, sweep)
     if after != before and not module.check_mode:
         after.setdefault("opened_s", time.time())
         write_manifest(module, folder, after)
-    endpoints = [endpoint["name"] for endpoint in sweep["layout"]["endpoints"]] if sweep else []
-    done = [{**point, "done": journal.is_done(known.events, point["hash"], endpoints)} for point in points]
-    return after != before, name, done
+    if not sweep:
+        return after != before, {"points": [], "turns": [], "sweep_id": ""}
+    wish = bench_schedule.Wish(**module.params["schedule"])
+    rows = bench_rows.read_rows({"sweeps": [sweep]}, known.events)[0]
+    done = {row.point["hash"]: bench_schedule.missing(row, wish) == 0 for row in (*rows.rows, *rows.alone)}
+    points = [{**point, "done": done[point["hash"]]} for point in (*sweep["points"], *sweep["alone_points"])]
+    return after != before, {"points": points, "turns": bench_schedule.turns(rows, wish), "sweep_id": sweep["id"]}
 
 
 def write_manifest(module: AnsibleModule, folder: Path, manifest: dict[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{MANIFEST}.part"
-    part.write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    with part.open("w", encoding="utf-8") as text:
+        text.write(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+        sync(text.fileno())
     module.atomic_move(str(part), str(folder / MANIFEST))
     link = folder.parent / f".{LATEST}.{os.getpid()}"
     link.symlink_to(folder.name)
     link.replace(folder.parent / LATEST)
+    sync_folder(folder)
+
+
+def sync(file: int) -> None:
+    """Return when the disk has it."""
+    os.fsync(file)
+
+
+def sync_folder(folder: Path) -> None:
+    """A new file's name is on the disk only when its folder is."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def append(folder: Path, known: journal.Journal, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Write each event as one line, and return when the disk has it."""
-    stamped = [stamp(known, event) for event in events]
     path = folder / JOURNAL
+    is_new = not path.exists()
     torn = journal.ends_torn(read(path))
+    written: list[dict[str, Any]] = []
     with path.open("a", encoding="utf-8") as lines:
         lines.write("\n" if torn else "")
-        for event in stamped:
-            lines.write(journal.encode(event))
+        for event in events:
+            written.append(stamp(folder, (*known.events, *written), event))
+            lines.write(journal.encode(written[-1]))
             lines.flush()
-            os.fsync(lines.fileno())
-    return stamped
+            sync(lines.fileno())
+    if is_new:
+        sync_folder(folder)
+    return written
 
 
-def stamp(known: journal.Journal, event: dict[str, Any]) -> dict[str, Any]:
-    """Add the time; a point that begins also gets the number of its attempt."""
-    started = event["event"] == journal.POINT_STARTED
-    attempt = {"attempt": journal.next_attempt(known.events, event["hash"])} if started else {}
-    return {"at_s": time.time(), "schema": journal.SCHEMA, **event, **attempt}
+def stamp(folder: Path, known: Sequence[journal.Event], event: dict[str, Any]) -> dict[str, Any]:
+    """Add the time; a point that begins also gets the number of its attempt, one that ends what came of it."""
+    added: dict[str, Any] = {}
+    if event["event"] == journal.POINT_STARTED:
+        added = {"attempt": journal.next_attempt(known, event["hash"])}
+    if event["event"] == journal.POINT_ENDED:
+        added = bench_rows.outcome(json.loads(read(folder / MANIFEST) or "{}"), known, event["hash"])
+    return {"at_s": time.time(), "schema": journal.SCHEMA, **event, **added}
+
+
+def require_space(module: AnsibleModule, folder: Path) -> None:
+    """Better to stop before a measurement than to lose it."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    free, wanted = shutil.disk_usage(there).free // 2**20, module.params["reserve_mib"]
+    if free < wanted:
+        module.fail_json(msg=f"{there}: {free} MiB are free, {wanted} are needed: free some, or set bench_results_path")
+
+
+def spec() -> dict[str, Any]:
+    """The options."""
+    flag = {"type": "bool", "default": False}
+    wish = {
+        "repeats": {"type": "int", "default": 1},
+        "order": {"type": "str", "default": "grouped", "choices": list(bench_schedule.ORDERS)},
+        **{"restart": {"type": "bool", "default": True}, "redo": flag, "retry_crashes": flag},
+    }
+    return {
+        "path": {"type": "path", "required": True},
+        "about": {"type": "dict", "default": {}},
+        "sweep": {"type": "dict", "default": {}},
+        "schedule": {"type": "dict", "default": {}, "options": wish},
+        "events": {"type": "list", "elements": "dict", "default": []},
+        "reserve_mib": {"type": "int", "default": 0},
+    }
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "path": {"type": "path", "required": True},
-            "about": {"type": "dict", "default": {}},
-            "sweep": {"type": "dict", "default": {}},
-            "events": {"type": "list", "elements": "dict", "default": []},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=spec(), supports_check_mode=True)
     folder, events = Path(module.params["path"]), module.params["events"]
     nameless = [event for event in events if "event" not in event]
     if nameless:
         module.fail_json(msg=f"an event has no key 'event', only {', '.join(sorted(nameless[0])) or 'nothing'}")
-    known = journal.read(read(folder / JOURNAL))
     try:
-        changed, name, points = open_run(module, folder, known)
+        require_space(module, folder)
+        known = journal.read(read(folder / JOURNAL))
+        changed, told = open_run(module, folder, known)
         written = events if module.check_mode else append(folder, known, events) if events else []
     except OSError as error:
         module.fail_json(msg=f"{folder}: {error.strerror}: the run stops, since what it measures could not be kept")
-    shared = {"points": points, "sweep_id": name, "events": written, "torn_lines": known.torn_lines}
-    module.exit_json(changed=changed or bool(events), **shared)
+    module.exit_json(changed=changed or bool(events), events=written, torn_lines=known.torn_lines, **told)
 
 
 if __name__ == "__main__":

@@ -1,39 +1,40 @@
 #!/usr/bin/python
-"""Measure one endpoint at one point with the serving image's own client."""
+"""Measure the endpoints of one node at one point with the serving image's own client."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import tarfile
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_command, bench_run
+from ansible.module_utils.apollo import bench_command, bench_run, bench_spool
 from ansible.module_utils.apollo.bench_figures import Point
+from ansible.module_utils.apollo.bench_server import ask, find_wrong_server, read_answer
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
 module: vllm_bench
-short_description: Measure one endpoint at one point with the serving image's own client
+short_description: Measure the endpoints of one node at one point with the serving image's own client
 description:
-  - Runs C(vllm bench serve) of the image in a container on the endpoint's node, started at one moment with the clients
-    of the plan's other endpoints, and judges whether the run counts.
+  - Hands the point to the resident client of module M(bench_client), which runs C(vllm bench serve) of the image for
+    all endpoints of this node at once, started at one moment with the clients of the plan's other nodes. Judges whether
+    each run counts.
   - A run that failed is data. It is returned as a record with its reasons, and the module does not fail.
+  - While it runs, an action of the same name on the controller tells how far it is, on the screen and in a file.
 author: [Apollo inference]
 attributes:
-  check_mode: {support: partial, details: Nothing is measured and the record is empty.}
+  check_mode: {support: partial, details: Nothing is measured and there are no records.}
   diff_mode: {support: none, details: A measurement has no earlier state.}
   idempotent: {support: none, details: Every call measures anew.}
 options:
-  endpoint:
-    description: The endpoint of the plan's layout with name, node, url, served_name and model_path.
-    type: dict
+  endpoints:
+    description: This node's endpoints of the plan's layout, each with name, node, url, served_name and model_path.
+    type: list
+    elements: dict
     required: true
   point:
-    description: The point with concurrency, prompts, input_tokens, output_tokens, warmups, seed and hash.
+    description: The point with concurrency, prompts, input_tokens, output_tokens, warmups, seed, dataset and hash.
     type: dict
     required: true
   attempt:
@@ -47,194 +48,230 @@ options:
     suboptions:
       address: {type: str, required: true, description: Address of the first endpoint's node.}
       port: {type: int, required: true, description: Port that is free on that node.}
-      index: {type: int, required: true, description: "Number of this endpoint, from 0."}
-      world: {type: int, required: true, description: Number of endpoints.}
+      names: {type: list, elements: str, required: true, description: All endpoints that are driven at this point.}
       timeout_s: {type: int, required: true, description: Seconds to wait for the others.}
+  only_prepare:
+    description: Hand the point to the client, so that it makes its prompts while the engines start, and do not wait.
+    type: bool
+    default: false
   not_ready:
     description: Why the engines could not be made ready. When not empty, nothing is measured and this is recorded.
     type: str
     default: ""
-  image:
-    description: Image whose client is used.
-    type: str
-    required: true
-  client_path:
-    description: The program that starts the client, on this node.
-    type: path
-    required: true
   work_path:
-    description: Directory on this node for the client's files. It is emptied first.
+    description: Directory on this node that the resident client was started with.
     type: path
     required: true
-  volumes:
-    description: Volumes of the client's container beside those of its engine's, which holds the model.
-    type: list
-    elements: str
-    default: []
-  environment:
-    description: Environment of the client's container.
-    type: dict
-    default: {}
+  watch_s:
+    description: Seconds between two looks at the server's gauges during the load.
+    type: float
+    default: 2
+  stall_s:
+    description: Seconds without a token or a change of counters after which an engine counts as frozen.
+    type: float
+    default: 300
+  client_timeout_s:
+    description: Seconds that the resident client may take to start.
+    type: int
+    default: 300
   timeout_s:
     description: Seconds after which a client that has not ended is stopped.
     type: int
     required: true
+  progress:
+    description: What the controller needs to tell how far it is. Without it, it says nothing.
+    type: dict
+    suboptions:
+      file: {type: path, required: true, description: File on the controller to which each line is added.}
+      label: {type: str, required: true, description: What is measured, in a few words.}
+      every_s: {type: float, default: 10, description: Seconds between two lines.}
+      waves_after: {type: float, default: 0, description: Requests per user that the sweep makes after this.}
+      restarts_after: {type: int, default: 0, description: Starts of engines that the sweep makes after this.}
+      began_s: {type: float, default: 0, description: When this point began on the controller.}
+      restarted: {type: bool, default: false, description: Whether the engines were started anew since then.}
 """
 
 EXAMPLES = r"""
-- name: Measure the first endpoint with 8 users at once
+- name: Measure this node's endpoint with 8 users at once
   vllm_bench:
-    endpoint: "{{ plan_layout.endpoints[0] }}"
+    endpoints: "{{ plan_layout.endpoints[:1] }}"
     point: {concurrency: 8, prompts: 80, input_tokens: 2048, output_tokens: 1024, warmups: 8, seed: 8, hash: 00ab}
-    barrier: {address: 10.77.0.1, port: 29590, index: 0, world: 1, timeout_s: 600}
-    image: vllm/vllm-openai:v0.32.0
-    client_path: /usr/local/lib/apollo/bench_client.py
+    barrier: {address: 10.77.0.1, port: 29590, names: [vllm-27b-0], timeout_s: 600}
     work_path: /var/lib/apollo/bench
     timeout_s: 3600
 """
 
 RETURN = r"""
-record:
-  description: The journal's record of this run. Its status is valid, invalid or failed, with reason codes.
+records:
+  description: The journal's record of each endpoint's run. Its status is valid, invalid or failed, with reason codes.
   returned: always
-  type: dict
-summary: {description: The run in one line., returned: always, type: str}
+  type: list
+  elements: dict
+summary: {description: The runs in one line., returned: always, type: str}
 raw: {description: Name under which the archive is kept among the run's raw files., returned: always, type: str}
 archive: {description: Archive on the node with the client's own files., returned: always, type: str}
 """
 
-ASK_TIMEOUT_S = 10
+LOOK_S, LOOK_AT_CLIENT_S = 0.1, 5
 LOG_TAIL = 4000
 ENGINE_LOG_LINES = 30
-ENGINE_GONE = {"server_died", "server_not_ready"}
+ENGINE_GONE = {"server_died", "server_not_ready", "server_frozen"}
 
 
-def ask(url: str) -> tuple[str | None, str]:
-    """Give the answer's text, or None and the reason."""
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with direct.open(url, timeout=ASK_TIMEOUT_S) as answer:
-            return answer.read().decode(), ""
-    except (OSError, ValueError) as error:
-        return None, f"{url}: {error}"
+class Bench:
+    """The runs of all endpoints of this node at one point."""
 
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module, self.params, self.began_s = module, module.params, time.monotonic()
+        self.point: Point = bench_run.read_point(self.params["point"])
+        self.spool = Path(self.params["work_path"])
+        self.jobs = {each["name"]: bench_spool.Job(self.spool, each["name"]) for each in self.params["endpoints"]}
 
-def read_json(text: str | None) -> dict[str, Any]:
-    """Read an object; whatever is none is empty."""
-    try:
-        document = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
+    def prepare(self) -> None:
+        """Hand every job over that does not wait already."""
+        met = self.params["barrier"]
+        watched = bench_command.Watched(self.params["watch_s"], self.params["stall_s"])
+        for endpoint in self.params["endpoints"]:
+            place = met["names"].index(endpoint["name"]), len(met["names"])
+            barrier = bench_command.Barrier(met["address"], met["port"], *place, met["timeout_s"])
+            asked = self.point, self.params["attempt"], barrier, watched, str(self.spool)
+            self.jobs[endpoint["name"]].prepare(bench_command.task(endpoint, *asked))
 
+    def refusals(self) -> dict[str, bench_run.Outcome]:
+        """Endpoints that cannot be measured. One is enough: the others would wait at the barrier in vain."""
+        if self.params["not_ready"]:
+            return dict.fromkeys(self.jobs, bench_run.failed("server_not_ready", self.params["not_ready"]))
+        found = {each["name"]: find_wrong_server(each) for each in self.params["endpoints"]}
+        return {name: outcome for name, outcome in found.items() if outcome}
 
-def find_wrong_server(endpoint: dict[str, Any]) -> bench_run.Outcome | None:
-    """Make sure that the wanted model answers, before anything is measured on another one."""
-    text, reason = ask(f"{endpoint['url']}/v1/models")
-    if text is None:
-        return bench_run.failed("server_not_ready", reason)
-    served = [str(model.get("id")) for model in read_json(text).get("data") or []]
-    if endpoint["served_name"] in served:
-        return None
-    told = ", ".join(served) or "no model"
-    return bench_run.failed("wrong_server", f"{endpoint['url']} serves {told}, wanted {endpoint['served_name']}")
+    def wait(self) -> str:
+        """Until every job is done; otherwise why the client itself is gone."""
+        gives_up, looks_at = time.monotonic() + self.params["timeout_s"], time.monotonic() + LOOK_AT_CLIENT_S
+        while not all(job.is_done for job in self.jobs.values()):
+            now = time.monotonic()
+            if now > gives_up:
+                for job in self.jobs.values():
+                    job.stop(f"timeout: no end after {self.params['timeout_s']} s")
+                gives_up = float("inf")
+            if now > looks_at and (gone := self.client_fault()):
+                return gone
+            looks_at = now + LOOK_AT_CLIENT_S if now > looks_at else looks_at
+            time.sleep(LOOK_S)
+        return ""
 
+    def client_fault(self) -> str:
+        """A client that has not said that it lives yet may still be importing."""
+        silence = bench_spool.silence_s(self.spool)
+        starting = silence is None
+        waited = time.monotonic() - self.began_s if silence is None else silence
+        if waited < (self.params["client_timeout_s"] if starting else bench_spool.ALIVE_LIMIT_S):
+            return ""
+        log = "".join(self.module.run_command(["docker", "logs", "--tail=20", bench_command.CONTAINER])[1:])
+        last = (log.strip().splitlines() or ["nothing"])[-1]
+        return f"the resident client has said nothing for {waited:.0f} s, its log: {last}"
 
-def run_client(module: AnsibleModule, point: Point, work: Path) -> tuple[int, str]:
-    """Run the client in its container and keep what it wrote."""
-    params, endpoint = module.params, module.params["endpoint"]
-    container = bench_command.Container(
-        name=f"bench-{endpoint['name']}",
-        engine=endpoint["name"],
-        image=params["image"],
-        client_path=params["client_path"],
-        work_path=str(work),
-        volumes=params["volumes"],
-        environment=params["environment"],
-    )
-    own = bench_command.own_arguments(point, bench_command.Barrier(**params["barrier"]), str(work))
-    theirs = bench_command.client_arguments(endpoint, point, str(work))
-    module.run_command(["docker", "rm", "--force", container.name])
-    command = bench_command.container_command(container, [*own, "--", *theirs], params["timeout_s"])
-    code, out, err = module.run_command(command)
-    (work / bench_command.LOG_FILE).write_text(f"{' '.join(command)}\n{out}\n{err}", encoding="utf-8")
-    return code, f"{out}\n{err}"[-LOG_TAIL:]
+    def outcome(self, endpoint: dict[str, Any], gone: str) -> bench_run.Outcome:
+        """Judge what the client left, then look whether the engine is still there."""
+        folder = self.jobs[endpoint["name"]].folder
+        done = bench_spool.read_json(folder / "done.json")
+        if not done:
+            return bench_run.failed("client_failed", gone)
+        text = bench_spool.read_text(folder / bench_command.RESULT_FILE)
+        stamps = bench_spool.read_json(folder / bench_command.STAMPS_FILE)
+        if text and not done.get("stopped"):
+            found = bench_run.evaluate(text, stamps, self.point, bench_spool.read_text(folder / "watch.jsonl"))
+        else:
+            log = bench_spool.read_text(folder / bench_command.LOG_FILE)[-LOG_TAIL:]
+            found = bench_run.without_result(int(done["code"]), log, done.get("stopped", ""))
+        health, reason = ask(f"{endpoint['url']}/health")
+        return found if health is not None else bench_run.after_a_crash(found, reason)
 
+    def record(self, endpoint: dict[str, Any], outcome: bench_run.Outcome, started_s: float) -> dict[str, Any]:
+        about = {"endpoint": endpoint["name"], "node": endpoint["node"], "hash": self.params["point"]["hash"]}
+        times = {"started_s": started_s, "ended_s": time.time(), "attempt": self.params["attempt"]}
+        record = {"event": "run", **about, **times, **outcome.as_dict()}
+        stamps = bench_spool.read_json(self.jobs[endpoint["name"]].folder / bench_command.STAMPS_FILE)
+        server = read_answer(ask(f"{endpoint['url']}/version")[0]).get("version")
+        record["versions"] = {"server": server, "client": stamps.get("client_version")}
+        record["engine_log"] = self.engine_log(endpoint) if ENGINE_GONE & set(outcome.reasons) else []
+        record["raw"] = self.raw
+        return record
 
-def read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    def engine_log(self, endpoint: dict[str, Any]) -> list[str]:
+        """The last lines of the engine's journal, for a run that its engine did not survive."""
+        unit = f"--unit={endpoint['name']}.service"
+        command = ["journalctl", unit, f"--lines={ENGINE_LOG_LINES}", "--no-pager", "--output=cat"]
+        out: str = self.module.run_command(command)[1]
+        return out.splitlines()
 
+    @property
+    def raw(self) -> str:
+        point, node = self.params["point"], self.params["endpoints"][0]["node"]
+        return f"n{self.point.concurrency}-{point['hash']}-{node}-{self.params['attempt']}.tar.gz"
 
-def measure(module: AnsibleModule, point: Point, work: Path) -> tuple[bench_run.Outcome, dict[str, Any]]:
-    """Run the client and judge what it left, then look whether the engine is still there."""
-    code, log = run_client(module, point, work)
-    stamps, result = read_json(read(work / bench_command.STAMPS_FILE)), read(work / bench_command.RESULT_FILE)
-    outcome = bench_run.evaluate(result, stamps, point) if result else bench_run.without_result(code, log)
-    health, reason = ask(f"{module.params['endpoint']['url']}/health")
-    return (outcome if health is not None else bench_run.after_a_crash(outcome, reason)), stamps
-
-
-def engine_log(module: AnsibleModule) -> list[str]:
-    """The last lines of the engine's journal, for a run that its engine did not survive."""
-    unit = f"--unit={module.params['endpoint']['name']}.service"
-    return module.run_command(["journalctl", unit, f"--lines={ENGINE_LOG_LINES}", "--no-pager", "--output=cat"])[
-        1
-    ].splitlines()
-
-
-def pack(work: Path) -> str:
-    """The client's own files, in one archive beside them."""
-    files = [path for path in sorted(work.iterdir()) if path.is_file()]
-    archive = work / "raw.tar.gz"
-    with tarfile.open(archive, "w:gz", compresslevel=6) as packed:
-        for path in files:
-            packed.add(path, arcname=path.name)
-    return str(archive)
+    def pack(self) -> str:
+        """The client's own files of all endpoints, in one archive beside them."""
+        archive = self.spool / "raw.tar.gz"
+        with tarfile.open(archive, "w:gz", compresslevel=6) as packed:
+            for name, job in self.jobs.items():
+                for path in sorted(job.folder.iterdir()) if job.folder.is_dir() else []:
+                    packed.add(path, arcname=f"{name}/{path.name}")
+        return str(archive)
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
-    params, started = module.params, time.time()
-    endpoint, point = params["endpoint"], bench_run.read_point(params["point"])
-    work = Path(params["work_path"]) / endpoint["name"]
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    stamps: dict[str, Any] = {}
-    refused = bench_run.failed("server_not_ready", params["not_ready"]) if params["not_ready"] else None
-    outcome = refused or find_wrong_server(endpoint)
-    if outcome is None:
-        outcome, stamps = measure(module, point, work)
-    about = {"endpoint": endpoint["name"], "node": endpoint["node"], "hash": params["point"]["hash"]}
-    times = {"started_s": started, "ended_s": time.time(), "attempt": params["attempt"]}
-    server = read_json(ask(f"{endpoint['url']}/version")[0]).get("version")
-    record = {"event": "run", **about, **times, **outcome.as_dict()}
-    record["versions"] = {"server": server, "client": stamps.get("client_version")}
-    record["engine_log"] = engine_log(module) if ENGINE_GONE & set(outcome.reasons) else []
-    record["raw"] = f"n{point.concurrency}-{record['hash']}-{endpoint['name']}-{params['attempt']}.tar.gz"
-    return {"record": record, "summary": bench_run.summary(record), "archive": pack(work), "raw": record["raw"]}
+    bench, started_s = Bench(module), time.time()
+    endpoints = module.params["endpoints"]
+    bench.prepare()
+    refused = bench.refusals()
+    gone = ""
+    if not refused:
+        for job in bench.jobs.values():
+            job.go()
+        gone = bench.wait()
+    waiting = bench_run.failed("barrier", "another endpoint of this node could not be measured")
+    outcomes = [refused.get(each["name"], waiting) if refused else bench.outcome(each, gone) for each in endpoints]
+    records = [bench.record(each, outcome, started_s) for each, outcome in zip(endpoints, outcomes, strict=True)]
+    summary = "; ".join(map(bench_run.summary, records))
+    return {"records": records, "summary": summary, "archive": bench.pack(), "raw": bench.raw}
+
+
+TEXT = {"type": "str", "required": True}
+NUMBER = {"type": "int", "required": True}
+SECONDS = {"type": "float", "default": 0}
+BARRIER = {
+    **{"address": TEXT, "port": NUMBER, "timeout_s": NUMBER},
+    "names": {"type": "list", "elements": "str", "required": True},
+}
+PROGRESS = {
+    **{"file": {"type": "path", "required": True}, "label": TEXT, "every_s": {"type": "float", "default": 10}},
+    **{"waves_after": SECONDS, "restarts_after": {"type": "int", "default": 0}, "began_s": SECONDS},
+    "restarted": {"type": "bool", "default": False},
+}
+OPTIONS = {
+    "endpoints": {"type": "list", "elements": "dict", "required": True},
+    "point": {"type": "dict", "required": True},
+    "attempt": {"type": "int", "default": 1},
+    "barrier": {"type": "dict", "required": True, "options": BARRIER},
+    "only_prepare": {"type": "bool", "default": False},
+    "not_ready": {"type": "str", "default": ""},
+    "work_path": {"type": "path", "required": True},
+    "watch_s": {"type": "float", "default": 2},
+    "stall_s": {"type": "float", "default": 300},
+    "client_timeout_s": {"type": "int", "default": 300},
+    "timeout_s": NUMBER,
+    "progress": {"type": "dict", "options": PROGRESS},
+}
 
 
 def main() -> None:
-    required = {"type": "str", "required": True}
-    number = {"type": "int", "required": True}
-    barrier = {"address": required, **dict.fromkeys(("port", "index", "world", "timeout_s"), number)}
-    module = AnsibleModule(
-        argument_spec={
-            "endpoint": {"type": "dict", "required": True},
-            "point": {"type": "dict", "required": True},
-            "attempt": {"type": "int", "default": 1},
-            "barrier": {"type": "dict", "required": True, "options": barrier},
-            "not_ready": {"type": "str", "default": ""},
-            "image": required,
-            "client_path": {"type": "path", "required": True},
-            "work_path": {"type": "path", "required": True},
-            "volumes": {"type": "list", "elements": "str", "default": []},
-            "environment": {"type": "dict", "default": {}},
-            "timeout_s": number,
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
+    nothing: dict[str, Any] = {"records": [], "summary": "not measured in check mode", "archive": "", "raw": ""}
     if module.check_mode:
-        module.exit_json(changed=False, record={}, summary="not measured in check mode", archive="", raw="")
+        module.exit_json(changed=False, **nothing)
+    if module.params["only_prepare"]:
+        Bench(module).prepare()
+        module.exit_json(changed=False, **{**nothing, "summary": "handed to the client"})
     module.exit_json(changed=True, **run(module))
 
 

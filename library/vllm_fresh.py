@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Tell whether an engine has served nothing but probes since it started."""
+"""Tell whether engines have served nothing but probes since they started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
 module: vllm_fresh
-short_description: Tell whether an engine has served nothing but probes since it started
+short_description: Tell whether engines have served nothing but probes since they started
 description:
   - A point is measured on an engine that was started anew and has proved that it answers. An engine that has generated
     a token for its probes, and no more than I(probe_tokens_max), is just that, and need not be started once more.
@@ -21,20 +21,24 @@ attributes:
   diff_mode: {support: none, details: It changes nothing.}
   idempotent: {support: full, details: It changes nothing.}
 options:
-  url: {type: str, required: true, description: Base URL of the engine.}
-  probe_tokens_max: {type: int, default: 16, description: Tokens that probes may have generated.}
+  urls: {type: list, elements: str, required: true, description: Base URLs of the engines.}
+  probe_tokens_max: {type: int, default: 16, description: Tokens that probes may have generated on each.}
   timeout_s: {type: int, default: 10, description: Seconds to wait for the counters.}
 """
 
 EXAMPLES = r"""
-- name: Ask whether the first endpoint was just started
+- name: Ask whether all endpoints were just started
   vllm_fresh:
-    url: "{{ plan_layout.endpoints[0].url }}"
+    urls: "{{ plan_layout.endpoints | map(attribute='url') | list }}"
 """
 
 RETURN = r"""
-fresh: {description: Whether the engine has answered its probes and nothing else., returned: always, type: bool}
-generated_tokens: {description: Tokens generated since the start; null when not known., returned: always, type: int}
+fresh: {description: Whether every engine has answered its probes and nothing else., returned: always, type: bool}
+generated_tokens:
+  description: Tokens that each engine has generated since its start; null when not known.
+  returned: always
+  type: list
+  elements: int
 """
 
 
@@ -51,15 +55,16 @@ def counters(url: str, timeout_s: int) -> str | None:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "url": {"type": "str", "required": True},
+            "urls": {"type": "list", "elements": "str", "required": True},
             "probe_tokens_max": {"type": "int", "default": 16},
             "timeout_s": {"type": "int", "default": 10},
         },
         supports_check_mode=True,
     )
     params = module.params
-    tokens, fresh = freshness(counters(params["url"], params["timeout_s"]), params["probe_tokens_max"])
-    module.exit_json(changed=False, fresh=fresh, generated_tokens=tokens)
+    pages = [counters(url, params["timeout_s"]) for url in params["urls"]]
+    found = [freshness(page, params["probe_tokens_max"]) for page in pages]
+    module.exit_json(changed=False, fresh=all(fresh for _, fresh in found), generated_tokens=[count for count, _ in found])
 
 
 if __name__ == "__main__":

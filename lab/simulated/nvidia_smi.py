@@ -1,6 +1,7 @@
 """nvidia-smi of a node without GPUs."""
 
 import sys
+import time
 from typing import Any
 
 from .gpus import Gpu, Process, find_engines, list_gpus, list_processes
@@ -64,22 +65,31 @@ def answer(arguments: list[str], state: dict[str, Any], context: Context, proces
     return overview(context, processes)
 
 
+def look(arguments: list[str]) -> list[str]:
+    """Look at the hardware once."""
+    state = read_state()
+    driver = check_driver(state)
+    engines = find_engines()
+    initialise_gpus(state, busy=bool(engines))
+    processes = list_processes(state, engines)
+    gpus = select(list_gpus(state, processes), arguments)
+    if not gpus:
+        raise HardwareError("No devices were found", 6)
+    context = Context(driver=driver, persistence=flag("persistence").exists(), gpus=gpus)
+    return answer(arguments, state, context, processes)
+
+
 def main() -> int:
-    """Answer as the real tool does, exit code included."""
+    """Answer as the real tool does, exit code included, and again and again with --loop-ms."""
     arguments = sys.argv[1:]
+    pause_ms = option(arguments, "-lms", "--loop-ms")
     try:
-        state = read_state()
-        driver = check_driver(state)
-        engines = find_engines()
-        initialise_gpus(state, busy=bool(engines))
-        processes = list_processes(state, engines)
-        gpus = select(list_gpus(state, processes), arguments)
-        if not gpus:
-            raise HardwareError("No devices were found", 6)
-        context = Context(driver=driver, persistence=flag("persistence").exists(), gpus=gpus)
-        lines = answer(arguments, state, context, processes)
+        while True:
+            lines = look(arguments)
+            print("\n".join(lines), flush=True) if lines else None
+            if pause_ms is None:
+                return 0
+            time.sleep(int(pause_ms) / 1000)
     except HardwareError as error:
         print(error)
         return error.code
-    print("\n".join(lines)) if lines else None
-    return 0

@@ -1,18 +1,18 @@
-"""The command that runs the client: the serving image's own `vllm bench serve`, in a container on the node."""
+"""The client's command lines: the serving image's own `vllm bench serve`, kept running in a container on the node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ansible.module_utils.apollo.bench_figures import Point
 from ansible.module_utils.apollo.bench_terms import PERCENTILES
 
-RESULT_FILE = "result.json"
-STAMPS_FILE = "stamps.json"
-LOG_FILE = "client.log"
-KILL_AFTER_S = 20
+RESULT_FILE, STAMPS_FILE, LOG_FILE = "result.json", "stamps.json", "client.log"
+CONTAINER = "apollo-bench-client"
+CLIENT, WATCH, TEXT = "bench_client.py", "bench_watch.py", "bench_text.jsonl"
+ATTEMPT_SEED_STEP = 7919
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,27 @@ class Barrier:
 
 
 @dataclass(frozen=True)
-class Container:
-    """How the client's container is started on this node: with the volumes of the engine's own."""
+class Watched:
+    """How closely the server is watched during a load, and after how much silence it counts as frozen."""
 
-    name: str
-    engine: str
+    watch_s: float
+    stall_s: float
+
+
+@dataclass(frozen=True)
+class Container:
+    """How the client's container is started on this node: with the volumes of its engines' own."""
+
+    engines: Sequence[str]
     image: str
-    client_path: str
-    work_path: str
+    program_path: str
+    spool: str
+    tokenizers: Sequence[str]
     volumes: Sequence[str]
     environment: Mapping[str, str]
 
 
-def client_arguments(endpoint: Mapping[str, Any], point: Point, work_path: str) -> list[str]:
+def client_arguments(endpoint: Mapping[str, Any], point: Point, spool: str, attempt: int = 1) -> list[str]:
     """What `vllm bench serve` gets: every setting that matters is stated, also where it is today's default."""
     stated: dict[str, object] = {
         "backend": "openai",
@@ -48,57 +56,78 @@ def client_arguments(endpoint: Mapping[str, Any], point: Point, work_path: str) 
         "model": endpoint["served_name"],
         "served-model-name": endpoint["served_name"],
         "tokenizer": endpoint["model_path"],
-        **_load(point),
+        **_prompts(point),
+        **_load(point, attempt),
         "percentile-metrics": "ttft,tpot,itl,e2el",
         "metric-percentiles": ",".join(map(str, PERCENTILES)),
-        "result-dir": work_path,
+        "result-dir": f"{spool}/{endpoint['name']}",
         "result-filename": RESULT_FILE,
     }
-    flags = ("--ignore-eos", "--disable-tqdm", "--save-result", "--save-detailed")
+    flags = ["--disable-tqdm", "--save-result", "--save-detailed"]
+    if not point.is_text:
+        flags.append("--ignore-eos")
     return [*(f"--{name}={value}" for name, value in stated.items()), *flags]
 
 
-def _load(point: Point) -> dict[str, object]:
-    """Random prompts of one length in a closed loop, answered greedily."""
+def _prompts(point: Point) -> dict[str, object]:
+    """Random tokens of one length, or text whose answers end where the model ends them."""
+    if point.is_text:
+        return {
+            "dataset-name": "custom",
+            "dataset-path": TEXT,  # beside bench_client.py
+            "custom-output-len": point.output_tokens,
+        }
     return {
         "dataset-name": "random",
         "random-input-len": point.input_tokens,
         "random-output-len": point.output_tokens,
         "random-range-ratio": 0,
         "random-prefix-len": 0,
+    }
+
+
+def _load(point: Point, attempt: int) -> dict[str, object]:
+    """A closed loop, answered greedily. Each attempt has prompts of its own, so that none is in a cache already."""
+    return {
         "num-prompts": point.prompts,
         "max-concurrency": point.concurrency,
         "request-rate": "inf",
         "num-warmups": 0,  # bench_client.py warms up with prompts of its own
-        "seed": point.seed,
+        "seed": point.seed + ATTEMPT_SEED_STEP * (attempt - 1),
         "temperature": 0,
     }
 
 
-def own_arguments(point: Point, barrier: Barrier, work_path: str) -> list[str]:
-    """What bench_client.py itself gets."""
-    return [
-        f"--stamps={work_path}/{STAMPS_FILE}",
-        f"--warmups={point.warmups}",
-        f"--barrier={barrier.address}:{barrier.port}",
-        f"--index={barrier.index}",
-        f"--world={barrier.world}",
-        f"--barrier-timeout={barrier.timeout_s}",
-    ]
+def task(
+    endpoint: Mapping[str, Any], point: Point, attempt: int, barrier: Barrier, watched: Watched, spool: str
+) -> dict[str, Any]:
+    """A job for the resident client."""
+    return {
+        "arguments": client_arguments(endpoint, point, spool, attempt),
+        "base_url": endpoint["url"],
+        "dataset": point.dataset,
+        "input_tokens": point.input_tokens,
+        "prompts": point.prompts,
+        "concurrency": point.concurrency,
+        "warmups": point.warmups,
+        "barrier": asdict(barrier),
+        **asdict(watched),
+    }
 
 
-def container_command(container: Container, arguments: Sequence[str], timeout_s: int) -> list[str]:
-    """The whole command: `timeout` ends it politely first, so that the container ends too."""
+def container_command(container: Container) -> list[str]:
+    """Start the resident client. What it needs of the engine's image and volumes is the engine's."""
     volumes = [
-        f"{container.client_path}:{container.client_path}:ro",
-        f"{container.work_path}:{container.work_path}",
+        f"{container.program_path}:{container.program_path}:ro",
+        f"{container.spool}:{container.spool}",
         *container.volumes,
     ]
+    own = [f"--spool={container.spool}", f"--watch={container.program_path}/{WATCH}"]
+    own += [f"--tokenizer={path}" for path in dict.fromkeys(container.tokenizers)]
     return [
-        *("timeout", f"--kill-after={KILL_AFTER_S}", str(timeout_s)),
-        *("docker", "run", "--rm", "--init", "--network=host", f"--name={container.name}"),
-        f"--volumes-from={container.engine}",
+        *("docker", "run", "--detach", "--init", "--network=host", f"--name={CONTAINER}"),
+        *(f"--volumes-from={engine}" for engine in container.engines),
         *(f"--volume={volume}" for volume in volumes),
         *(f"--env={name}={value}" for name, value in sorted(container.environment.items())),
-        *("--entrypoint=python3", container.image, container.client_path, *arguments),
+        *("--entrypoint=python3", container.image, f"{container.program_path}/{CLIENT}", *own),
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ansible.module_utils.apollo import stats
 from ansible.module_utils.apollo.bench_counters import Ledger
 from ansible.module_utils.apollo.bench_result import Request, Result
 from ansible.module_utils.apollo.bench_terms import LATENCIES, PERCENTILES
+from ansible.module_utils.apollo.bench_watched import GAUGES
 
 # The client's word for each latency of ours: its "itl" is a gap between chunks, not between tokens.
 CLIENT_WORDS = {"ttft": "ttft", "tpot": "tpot", "icl": "itl", "e2el": "e2el"}
@@ -26,10 +27,15 @@ class Point:
     output_tokens: int
     warmups: int
     seed: int
+    dataset: str = "random"
+
+    @property
+    def is_text(self) -> bool:
+        return self.dataset == "text"
 
 
-def figures(result: Result, point: Point, ledger: Ledger) -> Figures:
-    """All terms of scope endpoint for one run."""
+def figures(result: Result, point: Point, ledger: Ledger, gauges: Mapping[str, float | None] | None = None) -> Figures:
+    """All terms of scope endpoint for one run, but those of its energy."""
     latencies = _latencies(result)
     tok_s = _rate(result.output_tokens, result)
     flying = in_flight(_rate(result.completed, result), latencies["e2el_mean_ms"])
@@ -37,7 +43,7 @@ def figures(result: Result, point: Point, ledger: Ledger) -> Figures:
         "completed_requests": result.completed,
         "failed_requests": result.failed,
         "incomplete_requests": point.prompts - result.completed,
-        "missing_output_tokens": result.completed * point.output_tokens - result.output_tokens,
+        "missing_output_tokens": missing_tokens(result, point),
         "unaccounted_server_tokens": _difference(ledger["generation_tokens"], result.output_tokens),
         "duration_s": result.duration_s,
         "req_s": _rate(result.completed, result),
@@ -49,8 +55,15 @@ def figures(result: Result, point: Point, ledger: Ledger) -> Figures:
         "in_flight_share": _per_user(flying, point),
         "prefix_cache_hit_rate": ledger.prefix_cache_hit_rate,
         **_speculation(result),
+        "preemptions": ledger["preemptions"],
+        **(gauges or dict.fromkeys(GAUGES.values())),
         **latencies,
     }
+
+
+def missing_tokens(result: Result, point: Point) -> int | None:
+    """An answer of text ends where the model ends it, so nothing is missing from it."""
+    return None if point.is_text else result.completed * point.output_tokens - result.output_tokens
 
 
 def weak_figures(result: Result) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible.module_utils.apollo import journal, stats
-from ansible.module_utils.apollo.bench_run import FAILED, INVALID, VALID
+from ansible.module_utils.apollo import bench_energy, journal, stats
+from ansible.module_utils.apollo.bench_run import FAILED, INVALID, VALID, is_crash
 from ansible.module_utils.apollo.bench_window import read_timeline, together
 
 # Endpoints count as started together within the larger of a fixed time and a share of their common window.
@@ -69,6 +69,12 @@ class Row:
         return int(self.point["concurrency"])
 
     @property
+    def crashed(self) -> bool:
+        """Whether an engine died at this point in the last attempt, and none has held it."""
+        last = self.attempts[-1].runs.values() if self.attempts else ()
+        return not self.valid and any(is_crash(run) for run in last)
+
+    @property
     def valid(self) -> list[Attempt]:
         return [attempt for attempt in self.attempts if attempt.is_valid]
 
@@ -90,6 +96,19 @@ class Row:
         )
         return [value for value in values if value is not None]
 
+    def stats(self, endpoint: str | None = None) -> dict[str, dict[str, float | int | None]]:
+        """Mean and spread over the repeats of every figure that all of them have."""
+        whole = [
+            attempt.plan_figures if endpoint is None else attempt.runs[endpoint]["figures"] for attempt in self.valid
+        ]
+        names = whole[0] if whole else {}
+        summaries = {name: stats.summarize(self.samples(name, endpoint)) for name in names}
+        return {
+            name: found.as_dict()
+            for name, found in summaries.items()
+            if found is not None and found.count == len(whole)
+        }
+
     def mean(self, metric: str, endpoint: str | None = None) -> float | None:
         summary = stats.summarize(self.samples(metric, endpoint))
         return summary.mean if summary else None
@@ -102,6 +121,7 @@ class Sweep:
     id: str
     about: Mapping[str, Any]
     rows: Sequence[Row]
+    alone: Sequence[Row] = ()
 
     @property
     def plan(self) -> str:
@@ -121,35 +141,59 @@ def read_rows(manifest: Mapping[str, Any], events: Sequence[journal.Event]) -> l
     return [_sweep(about, events) for about in manifest.get("sweeps", [])]
 
 
+def outcome(manifest: Mapping[str, Any], events: Sequence[journal.Event], point_hash: str) -> dict[str, Any]:
+    """What came of the last attempt at a point, and the spread over all that count."""
+    sweeps = read_rows(manifest, events)
+    rows = (row for sweep in sweeps for row in (*sweep.rows, *sweep.alone) if row.point["hash"] == point_hash)
+    row = next(rows, None)
+    if row is None or not row.attempts:
+        return {"status": NOT_RUN, "reasons": [], "plan_figures": {}, "stats": {}}
+    last = row.attempts[-1]
+    spread = {"plan": row.stats(), **{name: row.stats(name) for name in row.endpoints}} if row.valid else {}
+    return {"status": last.status, "reasons": last.reasons, "plan_figures": last.plan_figures, "stats": spread}
+
+
 def _sweep(about: Mapping[str, Any], events: Sequence[journal.Event]) -> Sweep:
     names = [endpoint["name"] for endpoint in about["layout"]["endpoints"]]
+    alone = [_row(point, names, events) for point in about.get("alone_points", [])]
+    single = {row.concurrency: row.mean("output_tok_s", row.endpoints[0]) for row in alone}
     points = sorted(about["points"], key=lambda point: point["concurrency"])
-    return Sweep(about["id"], about, [Row(point, names, _attempts(point["hash"], names, events)) for point in points])
+    rows = [_row(point, names, events, single.get(point["concurrency"])) for point in points]
+    return Sweep(about["id"], about, rows, alone)
 
 
-def _attempts(point_hash: str, names: Sequence[str], events: Sequence[journal.Event]) -> list[Attempt]:
+def _row(
+    point: Mapping[str, Any], names: Sequence[str], events: Sequence[journal.Event], single: float | None = None
+) -> Row:
+    """A point that drives some of the endpoints names them."""
+    driven = point.get("endpoints") or names
     grouped: dict[int, dict[str, Mapping[str, Any]]] = {}
-    for run in journal.runs_of(events, point_hash):
+    for run in journal.runs_of(events, point["hash"]):
         grouped.setdefault(int(run["attempt"]), {})[run["endpoint"]] = run
-    return [Attempt(number, names, runs, plan_figures(runs.values())) for number, runs in sorted(grouped.items())]
+    found = sorted(grouped.items())
+    return Row(
+        point, driven, [Attempt(number, driven, runs, plan_figures(runs.values(), single)) for number, runs in found]
+    )
 
 
-def plan_figures(runs: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
-    """All terms of scope plan for one attempt."""
+def plan_figures(runs: Iterable[Mapping[str, Any]], single: float | None = None) -> dict[str, float | None]:
+    """All terms of scope plan for one attempt, and the energy of all its nodes; single is one endpoint alone."""
     runs = list(runs)
     speeds = [run["figures"].get("output_tok_s") for run in runs]
     known = [speed for speed in speeds if speed is not None]
     lines = [line for line in map(read_timeline, (run.get("timeline") for run in runs)) if line]
     whole = bool(runs) and len(known) == len(runs)
     both = together(lines) if whole and len(lines) == len(runs) else None
+    total = both.tok_s if both else None
     return {
-        "total_output_tok_s": both.tok_s if both else None,
+        "total_output_tok_s": total,
         "sum_output_tok_s": sum(known) if whole else None,
         "node_deviation": stats.spread(known) if whole else None,
-        "scaling_deviation": None,  # needs a run of one endpoint alone
+        "scaling_deviation": stats.scaling(total, single, len(runs)) if total is not None else None,
         "start_spread_s": both.start_spread_s if both and len(lines) > 1 else None,
         "clock_offset_s": _clock_offset(runs),
         "window_s": both.length_s if both else None,
+        **bench_energy.plan_figures(runs),
     }
 
 

@@ -11,10 +11,13 @@ from ansible.module_utils.apollo.bench_counters import COUNTERS, Ledger, ledger
 from ansible.module_utils.apollo.bench_figures import Figures, Point, figures, weak_figures
 from ansible.module_utils.apollo.bench_result import Result, read_result
 from ansible.module_utils.apollo.bench_validity import Check, broken, checks
+from ansible.module_utils.apollo.bench_watched import highest, missing, read_watch
 from ansible.module_utils.apollo.bench_window import timeline
 
 VALID, INVALID, FAILED = "valid", "invalid", "failed"
-EXIT_REASONS = {42: "barrier", 124: "client_timeout", 137: "client_timeout"}
+EXIT_REASONS = {42: "barrier"}
+STOP_REASONS = {"frozen": "server_frozen", "timeout": "client_timeout"}
+CRASHES = {"server_died", "server_frozen"}
 NOTHING: dict[str, int | None] = dict.fromkeys(COUNTERS)
 
 
@@ -31,6 +34,8 @@ class Outcome:
     ledger: Ledger | None = None
     timeline: Mapping[str, Any] | None = None
     barrier_s: float | None = None
+    ended_s: float | None = None
+    missing_gauges: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -41,10 +46,16 @@ class Outcome:
             "weak": list(self.weak),
             "checks": [check.as_dict() for check in self.checks],
             "server_counters": dict(self.ledger.counted) if self.ledger else NOTHING,
-            "missing_counters": self.ledger.missing if self.ledger else list(COUNTERS.values()),
+            "missing_counters": self.missing_counters,
             "timeline": self.timeline,
             "barrier_s": self.barrier_s,
+            "load_ended_s": self.ended_s,
         }
+
+    @property
+    def missing_counters(self) -> list[str]:
+        counted = self.ledger.missing if self.ledger else list(COUNTERS.values())
+        return [*counted, *self.missing_gauges]
 
 
 def _finite(value: float | None) -> float | None:
@@ -56,8 +67,8 @@ def failed(reason: str, detail: str) -> Outcome:
     return Outcome(FAILED, [reason], detail)
 
 
-def evaluate(text: str, stamps: Mapping[str, Any], point: Point) -> Outcome:
-    """Judge what the client left behind."""
+def evaluate(text: str, stamps: Mapping[str, Any], point: Point, watched: str = "") -> Outcome:
+    """Judge what the client left behind, and what the watch on the server saw."""
     try:
         result = read_result(text)
     except ValueError as error:
@@ -66,37 +77,46 @@ def evaluate(text: str, stamps: Mapping[str, Any], point: Point) -> Outcome:
     counted = ledger(before.get("counters"), after.get("counters"))
     if result.completed == 0:
         return _all_failed(result, point, counted, stamps)
-    measured = figures(result, point, counted)
+    seen = read_watch(watched)
+    measured = figures(result, point, counted, highest(seen))
     found = checks(result, point, counted, measured, stamps)
     reasons = broken(found)
+    if counted.same_process is False:
+        return after_a_crash(Outcome(FAILED, reasons, checks=found, ledger=counted), "the engine was started anew")
     return Outcome(
-        INVALID if reasons else VALID,
-        reasons,
-        _first_error(result),
-        measured,
-        weak_figures(result),
-        found,
-        counted,
-        _timeline(result, before),
-        before.get("unix_s"),
+        *(INVALID if reasons else VALID, reasons, _first_error(result), measured),
+        *(weak_figures(result), found, counted),
+        timeline=_timeline(result, before),
+        barrier_s=before.get("unix_s"),
+        ended_s=after.get("unix_s"),
+        missing_gauges=missing(seen),
     )
 
 
-def without_result(code: int, log: str) -> Outcome:
-    """The client ended and left nothing: its exit code says why, its last line what."""
+def without_result(code: int, log: str, stopped: str = "") -> Outcome:
+    """The client left nothing: it was stopped for a reason, or its exit code says why and its last line what."""
+    kind, _, told = stopped.partition(": ")
+    if kind in STOP_REASONS:
+        return failed(STOP_REASONS[kind], told)
     lines = [line for line in log.strip().splitlines() if line and not line.startswith("nanobind")]
     last = next((line for line in reversed(lines) if not line.startswith(" - ")), "it wrote nothing")
     return failed(EXIT_REASONS.get(code, "client_failed"), f"exit code {code}: {last.strip()[:300]}")
 
 
 def read_point(data: Mapping[str, Any]) -> Point:
-    """The settings of a point, as numbers."""
-    return Point(**{setting.name: int(data[setting.name]) for setting in fields(Point)})
+    """The settings of a point."""
+    numbers = {setting.name: int(data[setting.name]) for setting in fields(Point) if setting.name != "dataset"}
+    return Point(**numbers, dataset=str(data.get("dataset", "random")))
+
+
+def is_crash(record: Mapping[str, Any]) -> bool:
+    """Whether the engine did not survive this run, or went silent in it."""
+    return bool(CRASHES & set(record["reasons"]))
 
 
 def after_a_crash(outcome: Outcome, detail: str) -> Outcome:
     """The engine is gone after the run: whatever was measured, this point is its end."""
-    reasons = ["server_died", *outcome.reasons]
+    reasons = list(dict.fromkeys(["server_died", *outcome.reasons]))
     return Outcome(FAILED, reasons, detail, checks=outcome.checks, ledger=outcome.ledger)
 
 

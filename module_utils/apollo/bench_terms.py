@@ -55,6 +55,10 @@ _ENDPOINT = (
     ("prefix_cache_hit_rate", "1", "lower", "Share of prompt tokens that the server found in its cache."),
     ("spec_acceptance_rate", "1", "higher", "Share of speculated tokens that were accepted."),
     ("spec_acceptance_length", "tok", "higher", "Tokens per engine step with speculation; 1 without a hit."),
+    ("requests_running_max", "1", "none", "Most requests that the engine worked on at once, as its gauge showed them."),
+    ("requests_waiting_max", "1", "lower", "Most requests that waited inside the engine for a seat."),
+    ("kv_cache_usage_max", "1", "lower", "Highest share of the KV cache in use."),
+    ("preemptions", "1", "lower", "Requests that were put back for want of KV cache, and computed again."),
 )
 
 _PLAN = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 # Events: what the line's "event" says.
-POINT_STARTED, RUN, POINT_ENDED = "point_started", "run", "point_ended"
+POINT_STARTED, RUN, POINT_ENDED, SKIPPED = "point_started", "run", "point_ended", "point_skipped"
 SCHEMA = 1
 
 Event = dict[str, Any]
@@ -52,15 +52,6 @@ def runs_of(events: Iterable[Event], point_hash: str) -> list[Event]:
     return [event for event in events if event["event"] == RUN and event.get("hash") == point_hash]
 
 
-def is_done(events: Iterable[Event], point_hash: str, endpoints: Sequence[str]) -> bool:
-    """A point is done when one attempt has a valid run of each endpoint."""
-    attempts: dict[Any, set[str]] = {}
-    for run in runs_of(events, point_hash):
-        if run.get("status") == "valid":
-            attempts.setdefault(run.get("attempt"), set()).add(run["endpoint"])
-    return any(set(endpoints) <= valid for valid in attempts.values())
-
-
 def next_attempt(events: Iterable[Event], point_hash: str) -> int:
     """Attempts of a point are counted from 1, whatever came of them."""
     return 1 + sum(event["event"] == POINT_STARTED and event.get("hash") == point_hash for event in events)
@@ -72,6 +63,7 @@ def merge_sweep(manifest: Mapping[str, Any], sweep: Mapping[str, Any]) -> dict[s
     known = next((entry for entry in sweeps if entry["id"] == sweep["id"]), None)
     if known is None:
         return {**manifest, "sweeps": [*sweeps, dict(sweep)]}
-    had = {point["hash"] for point in known["points"]}
-    known["points"] = [*known["points"], *(point for point in sweep["points"] if point["hash"] not in had)]
+    for kind in ("points", "alone_points"):
+        had = {point["hash"] for point in known.get(kind, [])}
+        known[kind] = [*known.get(kind, []), *(point for point in sweep.get(kind, []) if point["hash"] not in had)]
     return {**manifest, "sweeps": sweeps}

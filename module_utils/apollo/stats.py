@@ -28,6 +28,11 @@ class Summary:
     low: float | None
     high: float | None
 
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Under the names that result files use."""
+        interval = {"ci95_low": self.low, "ci95_high": self.high}
+        return {"mean": self.mean, "std": self.sd, "cv": self.cv, **interval, "n": self.count}
+
 
 def summarize(values: Sequence[float]) -> Summary | None:
     """Mean, sample standard deviation and 95 % t-interval; None for no values at all."""

@@ -3,6 +3,10 @@
 Run it as ``python3 openai_stub.py --port 8000 --model m --token-delay-s 0.03``. Beside the usual paths it answers
 ``/stub`` with the requests seen, the most that ran at once and those broken off by the client, and a POST to
 ``/stub`` changes its behaviour: ``{"healthy": false, "fail": true, "token_delay_s": 1.0}``.
+
+Its faults, each at the request of the number given: ``die_at`` ends the server, ``cut_at`` ends a stream half-way
+without a word, ``error_at`` puts an error event into a stream, ``freeze_at`` leaves everything unanswered from then
+on, its health page too. ``empty_reason`` makes a failure say nothing; ``without`` names a counter that is gone.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -33,6 +38,19 @@ class Behaviour:
     running: int = 0
     most_running: int = 0
     broken_off: int = 0
+    prompt_tokens: int = 64
+    die_at: int = 0
+    cut_at: int = 0
+    error_at: int = 0
+    freeze_at: int = 0
+    empty_reason: bool = False
+    without: str = ""
+    generated: int = 0
+    answered: int = 0
+    started_s: float = 1.8e9
+
+    def is_frozen(self) -> bool:
+        return 0 < self.freeze_at <= self.seen
 
 
 @dataclass(frozen=True)
@@ -73,6 +91,12 @@ class Stub:
             for name, value in request.body.items():
                 setattr(behaviour, name, value)
             await send(writer, 200, asdict(behaviour))
+        elif behaviour.is_frozen():
+            await asyncio.Event().wait()
+        elif request.path == "/metrics":
+            await send_text(writer, metrics_page(behaviour))
+        elif request.path == "/version":
+            await send(writer, 200, {"version": "stub"})
         elif request.path == "/health":
             await send(writer, 200 if behaviour.healthy else 503, {})
         elif request.path == "/v1/models":
@@ -88,8 +112,10 @@ class Stub:
         behaviour.running += 1
         behaviour.most_running = max(behaviour.most_running, behaviour.running)
         try:
+            if behaviour.seen == behaviour.die_at:
+                os._exit(137)  # as a kill does: nobody is told
             if behaviour.fail:
-                await send(writer, 500, {"error": {"message": "the engine is dead"}})
+                await send(writer, 500, {"error": {"message": "the engine is dead"}}, behaviour.empty_reason)
             elif request.body.get("stream"):
                 await self.stream(request, reader, writer)
             else:
@@ -112,14 +138,47 @@ class Stub:
             raise ConnectionResetError("the client has left")
 
     async def stream(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Send one chunk per token, as server-sent events."""
+        """Send one chunk per token, as server-sent events, and what was used in the end."""
+        mine, length = self.behaviour.seen, self.length(request)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for number in range(self.length(request)):
+        for number in range(length):
             await self.token(reader)
-            await write_chunk(writer, f"data: {json.dumps({'choices': [{'text': f' t{number}'}]})}\n\n")
+            self.behaviour.generated += 1
+            if mine in (self.behaviour.cut_at, self.behaviour.error_at) and number == length // 2:
+                await self.break_off(writer, mine == self.behaviour.error_at)
+                return
+            await write_event(writer, {"choices": [{"text": f" t{number}"}]})
+        usage = {"prompt_tokens": self.behaviour.prompt_tokens, "completion_tokens": length}
+        await write_event(writer, {"choices": [], "usage": usage})
         await write_chunk(writer, "data: [DONE]\n\n")
+        self.behaviour.answered += 1
         writer.write(b"0\r\n\r\n")
         await writer.drain()
+
+    async def break_off(self, writer: asyncio.StreamWriter, with_error: bool) -> None:
+        """End a stream half-way, as if all were well."""
+        if with_error:
+            await write_event(writer, {"error": {"message": "the engine is dead", "code": 500}})
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+
+def metrics_page(behaviour: Behaviour) -> str:
+    """The counters of an engine, as far as the benchmark reads them."""
+    values = {
+        "process_start_time_seconds": behaviour.started_s,
+        "vllm:generation_tokens_total": behaviour.generated,
+        "vllm:prompt_tokens_total": behaviour.answered * behaviour.prompt_tokens,
+        "vllm:request_success_total": behaviour.answered,
+        "vllm:num_requests_running": behaviour.running,
+        "vllm:num_requests_waiting": 0,
+        "vllm:kv_cache_usage_perc": min(1.0, behaviour.running / 100),
+        "vllm:num_preemptions_total": 0,
+        "vllm:prefix_cache_queries_total": behaviour.answered * behaviour.prompt_tokens,
+        "vllm:prefix_cache_hits_total": 0,
+    }
+    shown = {name: value for name, value in values.items() if name != behaviour.without}
+    return "".join(f'{name}{{engine="0"}} {value}\n' for name, value in shown.items())
 
 
 def completion(model: str, tokens: int) -> dict[str, Any]:
@@ -140,13 +199,23 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
     return Request(method, path, json.loads(body) if body else {})
 
 
-async def send(writer: asyncio.StreamWriter, status: int, body: dict[str, Any]) -> None:
-    text = json.dumps(body).encode()
-    head = (
-        f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
-    )
+async def send(writer: asyncio.StreamWriter, status: int, body: dict[str, Any], silent: bool = False) -> None:
+    """Answer with a document; a silent answer has neither reason nor document."""
+    text = b"" if silent else json.dumps(body).encode()
+    reason = "" if silent else REASONS[status]
+    head = f"HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
     writer.write(head.encode() + text)
     await writer.drain()
+
+
+async def send_text(writer: asyncio.StreamWriter, page: str) -> None:
+    text = page.encode()
+    writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
+    await writer.drain()
+
+
+async def write_event(writer: asyncio.StreamWriter, event: dict[str, Any]) -> None:
+    await write_chunk(writer, f"data: {json.dumps(event)}\n\n")
 
 
 async def write_chunk(writer: asyncio.StreamWriter, text: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +133,118 @@ def test_a_place_that_cannot_be_written_stops_the_run_in_one_line(run_module: Ru
     told = run_module("bench_journal", path=str(blocked / "run-1"), about=ABOUT)
     assert told["failed"]
     assert "could not be kept" in told["msg"]
+
+
+WRITE_UNTIL_FULL = """
+import resource, signal, sys
+sys.path[:0] = {paths!r}
+import ansible.module_utils
+ansible.module_utils.__path__.append({module_utils!r})
+from ansible.module_utils.testing import patch_module_args
+import bench_journal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+with patch_module_args({{"path": {path!r}, "events": [{{"event": "run", "told": "x" * 4096}}]}}):
+    bench_journal.main()
+"""
+
+
+def test_a_full_disk_stops_the_run_and_loses_nothing_that_was_written(
+    run_module: RunModule, folder: Path, project: Path
+) -> None:
+    """The file system refuses to grow the journal in the middle of a line, as a full one does."""
+    run_module("bench_journal", path=str(folder), about=ABOUT)
+    run_module("bench_journal", path=str(folder), events=[{"event": "one"}])
+    paths = [str(project), str(project / "library")]
+    program = WRITE_UNTIL_FULL.format(
+        paths=paths, module_utils=str(project / "module_utils"), path=str(folder), limit=1000
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "could not be kept" in done.stdout, done.stderr
+    known = journal.read((folder / "journal.jsonl").read_text())
+    assert [event["event"] for event in known.events] == ["one"]
+    run_module("bench_journal", path=str(folder), events=[{"event": "two"}])
+    known = journal.read((folder / "journal.jsonl").read_text())
+    assert [event["event"] for event in known.events] == ["one", "two"]
+
+
+def test_too_little_space_is_said_before_anything_is_measured(run_module: RunModule, folder: Path) -> None:
+    told = run_module("bench_journal", path=str(folder), about=ABOUT, reserve_mib=10**9)
+    assert told["failed"]
+    assert "1000000000 are needed" in told["msg"]
+    assert not folder.exists()
+
+
+KILLED_WRITER = """
+import sys
+sys.path[:0] = {paths!r}
+import ansible.module_utils
+ansible.module_utils.__path__.append({module_utils!r})
+from ansible.module_utils.testing import patch_module_args
+import bench_journal
+events = [{{"event": "run", "n": number, "told": "x" * 2000}} for number in range(3000)]
+with patch_module_args({{"path": {path!r}, "events": events}}):
+    bench_journal.main()
+"""
+
+
+def test_a_controller_killed_while_it_writes_loses_one_line_at_most(
+    run_module: RunModule, folder: Path, project: Path
+) -> None:
+    run_module("bench_journal", path=str(folder), about=ABOUT)
+    paths = [str(project), str(project / "library")]
+    program = KILLED_WRITER.format(paths=paths, module_utils=str(project / "module_utils"), path=str(folder))
+    writer = subprocess.Popen([sys.executable, "-c", program])
+    lines = folder / "journal.jsonl"
+    while not lines.exists() or lines.stat().st_size < 20_000:
+        time.sleep(0.005)
+    writer.kill()
+    writer.wait()
+    known = journal.read(lines.read_text())
+    assert known.torn_lines <= 1
+    assert [event["n"] for event in known.events] == list(range(len(known.events)))
+
+
+def test_a_second_start_does_only_what_is_left(run_module: RunModule, folder: Path) -> None:
+    wish = {"repeats": 2}
+    run_module("bench_journal", path=str(folder), about=ABOUT, sweep=unplanned())
+    run_module("bench_journal", path=str(folder), events=samples.runs(samples.sweep())[:2])
+    told = run_module("bench_journal", path=str(folder), sweep=unplanned(), schedule=wish)
+    assert [turn["point"]["concurrency"] for turn in told["turns"]] == [1, 8, 8]
+
+
+def test_the_end_of_a_point_carries_what_came_of_it(run_module: RunModule, folder: Path) -> None:
+    run_module("bench_journal", path=str(folder), about=ABOUT, sweep=unplanned())
+    swept = samples.sweep()
+    ended = {"event": "point_ended", "hash": swept["points"][0]["hash"], "attempt": 1}
+    run_module("bench_journal", path=str(folder), events=[*samples.runs(swept)[:2], ended])
+    last = lines(folder)[-1]
+    assert (last["event"], last["status"]) == ("point_ended", "valid")
+    assert last["stats"]["plan"]["total_output_tok_s"]["n"] == 1
+
+
+def noise(folder: Path) -> dict[str, Any]:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    paths = {"path": str(folder), "file": str(folder.parent / "noise-floor.json")}
+    return {**paths, "sweep_id": manifest["sweeps"][0]["id"]}
+
+
+def test_the_noise_floor_is_kept_once_and_earlier_ones_stay(run_module: RunModule, folder: Path) -> None:
+    for run_id in ("run-1", "run-2"):
+        path = folder.parent / run_id
+        run_module("bench_journal", path=str(path), about={**ABOUT, "run_id": run_id}, sweep=unplanned())
+        for attempt in (1, 2, 3):
+            events = samples.runs(samples.sweep(), attempt=attempt)
+            run_module("bench_journal", path=str(path), events=events)
+        assert run_module("noise_floor", check=True, **noise(path))["changed"]
+        assert [run_module("noise_floor", **noise(path))["changed"] for _ in range(2)] == [True, False]
+    floors = json.loads((folder.parent / "noise-floor.json").read_text())
+    assert [floor["run_id"] for floor in floors] == ["run-1", "run-2"]
+    assert floors[0]["metrics"]["tpot_mean_ms"] == 0
+
+
+def test_a_noise_floor_of_too_few_repeats_is_refused(run_module: RunModule, folder: Path) -> None:
+    run_module("bench_journal", path=str(folder), about=ABOUT, sweep=unplanned(), events=samples.runs(samples.sweep()))
+    told = run_module("noise_floor", **noise(folder))
+    assert told["failed"]
+    assert "raise bench_repeats" in told["msg"]

@@ -52,12 +52,13 @@ def metrics(text: str) -> Iterator[str]:
 @pytest.mark.parametrize("check", [False, True])
 def test_module_reads_the_counters(run_module: Callable[..., dict[str, Any]], check: bool) -> None:
     with metrics(f"{PAGE}2.0") as url:
-        found = run_module("vllm_fresh", check=check, url=url)
-    assert (found["fresh"], found["generated_tokens"], found["changed"]) == (True, 2, False)
+        found = run_module("vllm_fresh", check=check, urls=[url])
+    assert (found["fresh"], found["generated_tokens"], found["changed"]) == (True, [2], False)
 
 
 def test_engine_that_is_gone_is_not_fresh(run_module: Callable[..., dict[str, Any]]) -> None:
-    with metrics("") as url:
+    with metrics("") as gone:
         pass
-    found = run_module("vllm_fresh", url=url, timeout_s=1)
-    assert (found["fresh"], found["generated_tokens"]) == (False, None)
+    with metrics(f"{PAGE}2.0") as here:
+        found = run_module("vllm_fresh", urls=[here, gone], timeout_s=1)
+    assert (found["fresh"], found["generated_tokens"]) == (False, [2, None])

@@ -1,0 +1,85 @@
+"""Run module vllm_bench on its node, and tell on the controller how far it is while it runs."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+import ansible.module_utils
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+PROJECT = Path(__file__).resolve().parents[1]
+if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
+    ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
+
+from ansible.module_utils.apollo import bench_progress  # noqa: E402 - needs the path above
+
+LOOK_S, LOST_LIMIT_S, GRACE_S = 1.0, 120.0, 600
+MARK = "---"
+
+display = Display()
+
+
+class ActionModule(ActionBase):
+    """The module itself runs in the background; one small shell command a moment reads what it has written."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        super().run(tmp, task_vars)
+        arguments = self._task.args
+        if self._task.check_mode or arguments.get("only_prepare") or not arguments.get("progress"):
+            return dict(self._execute_module(task_vars=task_vars))
+        self._task.async_val = int(arguments["timeout_s"]) + int(arguments["barrier"]["timeout_s"]) + GRACE_S
+        started = self._execute_module(task_vars=task_vars, wrap_async=True)
+        self._task.async_val = 0
+        if "ansible_job_id" not in started:
+            return dict(started)
+        self.follow(arguments, str(started["results_file"]))
+        return self.collect(str(started["ansible_job_id"]), str(started["results_file"]), task_vars)
+
+    def follow(self, arguments: dict[str, Any], results_file: str) -> None:
+        """Until the module has ended: a line now and then."""
+        shown, spool = arguments["progress"], arguments["work_path"]
+        files = [f"{spool}/{endpoint['name']}/progress.json" for endpoint in arguments["endpoints"]]
+        told = bench_progress.Teller(shown["label"], float(shown.get("every_s", 10)))
+        told.rest = bench_progress.Rest.read(shown, time.time())
+        command = f"cat {shlex.quote(results_file)}; for f in {shlex.join(files)}; do echo; echo {MARK}; cat $f; done"
+        while True:
+            time.sleep(LOOK_S)
+            answer, *progress = self.read(command).split(MARK)
+            if bench_progress.is_over(answer):
+                return
+            seen = [bench_progress.read(text) for text in progress]
+            names = [str(endpoint["name"]) for endpoint in arguments["endpoints"]]
+            if line := told.line(dict(zip(names, seen, strict=False)), time.monotonic()):
+                self.say(line, Path(shown["file"]))
+
+    def read(self, command: str) -> str:
+        """Read on the node; a connection that breaks for a while does not end a measurement."""
+        gives_up = time.monotonic() + LOST_LIMIT_S
+        while True:
+            try:
+                return str(self._low_level_execute_command(f"({command}) 2>/dev/null")["stdout"])
+            except AnsibleConnectionFailure:
+                if time.monotonic() > gives_up:
+                    raise
+                time.sleep(LOOK_S)
+
+    def say(self, line: str, file: Path) -> None:
+        display.display(line)
+        try:
+            with file.open("a", encoding="utf-8") as lines:
+                lines.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        except OSError as error:
+            raise AnsibleError(f"{file}: {error.strerror}: the progress could not be kept") from error
+
+    def collect(self, job: str, results_file: str, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        asked = {"jid": job, "mode": "status", "_async_dir": str(Path(results_file).parent)}
+        result = self._execute_module("ansible.builtin.async_status", module_args=asked, task_vars=task_vars)
+        self._low_level_execute_command(f"rm -f {shlex.quote(results_file)}")
+        for key in ("ansible_job_id", "results_file", "started", "finished"):
+            result.pop(key, None)
+        return dict(result)

@@ -1,0 +1,81 @@
+"""The spool that modules share with the resident client: one folder per job, files that appear in one step."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ALIVE_LIMIT_S = 30.0
+STOP_LIMIT_S = 10.0
+LOOK_S = 0.05
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object; whatever is none is empty."""
+    try:
+        document = json.loads(read_text(path) or "{}")
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(document), encoding="utf-8")
+    part.replace(path)
+
+
+def silence_s(spool: Path) -> float | None:
+    """Seconds since the client last said that it lives; None while it has never said so."""
+    told = read_json(spool / "alive.json").get("at_s")
+    return time.monotonic() - told if isinstance(told, int | float) else None
+
+
+class Job:
+    """One job's folder."""
+
+    def __init__(self, spool: Path, name: str) -> None:
+        self.folder = spool / name
+
+    def prepare(self, task: Mapping[str, Any]) -> bool:
+        """Hand the job over, unless the very same one waits there; say whether it was handed over."""
+        if self.waits_for_go(task):
+            return False
+        self.clear()
+        self.folder.mkdir(parents=True)
+        write_json(self.folder / "task.json", task)
+        return True
+
+    def waits_for_go(self, task: Mapping[str, Any]) -> bool:
+        handed = read_json(self.folder / "taken.json") or read_json(self.folder / "task.json")
+        return handed == dict(task) and not any((self.folder / name).exists() for name in ("go", "stop", "done.json"))
+
+    def clear(self) -> None:
+        """End what an earlier start left running here, and remove what it wrote."""
+        if (self.folder / "taken.json").exists() and not self.is_done:
+            self.stop("another job takes its place")
+            ends = time.monotonic() + STOP_LIMIT_S
+            while not self.is_done and time.monotonic() < ends:
+                time.sleep(LOOK_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def go(self) -> None:
+        (self.folder / "go").touch()
+
+    def stop(self, reason: str) -> None:
+        (self.folder / "stop").write_text(reason, encoding="utf-8")
+
+    @property
+    def is_done(self) -> bool:
+        return (self.folder / "done.json").exists()

@@ -1,0 +1,77 @@
+"""Every file of results keeps to its schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from ansible.module_utils.apollo import bench_energy
+
+from tests.conftest import RunModule
+from tests.contract import house
+from tests.support import bench_samples as samples
+from tests.unit import test_energy
+
+SCHEMAS = house.PROJECT / "reference" / "schemas"
+
+
+def faults(name: str, document: Any) -> list[str]:
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    found = jsonschema.Draft202012Validator(schema).iter_errors(document)
+    return [f"{error.json_path}: {error.message}" for error in found]
+
+
+@pytest.fixture
+def written(run_module: RunModule, tmp_path: Path) -> Path:
+    """A run with three repeats of two points, one of them with energy, and a crash."""
+    folder = tmp_path / "run-1"
+    planned = samples.sweep()
+    sweep = {key: value for key, value in planned.items() if key not in ("id", "points")}
+    about = {"run_id": "run-1", "site_kind": "lab", "site_name": "here"}
+    run_module("bench_journal", path=str(folder), about=about, sweep=sweep)
+    for attempt in (1, 2, 3):
+        for point in planned["points"]:
+            names = ("vllm-27b-0", "vllm-27b-1")
+            runs = [samples.run(point, name, attempt=attempt) for name in names]
+            told = {"node1": [{**test_energy.told()["n1"][0], "endpoint": names[0]}]}
+            about_point = {"hash": point["hash"], "attempt": attempt}
+            events = [
+                {"event": "point_started", "hash": point["hash"]},
+                *bench_energy.with_node_energy(runs, told),
+                {"event": "point_ended", **about_point},
+                {"event": "crash", **about_point, "node": "node1", "engines": {}, "gpus": [], "kernel": []},
+            ]
+            run_module("bench_journal", path=str(folder), events=events)
+    run_module("noise_floor", path=str(folder), file=str(tmp_path / "noise-floor.json"), sweep_id=planned["id"])
+    run_module("bench_judge", path=str(folder), limits=[str(house.PROJECT / "reference/limits-lab.yml")])
+    return folder
+
+
+def test_manifest_and_noise_floor_keep_to_their_schemas(written: Path) -> None:
+    assert faults("manifest", json.loads((written / "manifest.json").read_text())) == []
+    assert faults("noise-floor", json.loads((written.parent / "noise-floor.json").read_text())) == []
+
+
+def test_every_line_of_the_journal_keeps_to_its_schema(written: Path) -> None:
+    lines = [json.loads(line) for line in (written / "journal.jsonl").read_text().splitlines()]
+    assert {line["event"] for line in lines} == {"point_started", "run", "point_ended", "crash"}
+    assert [fault for line in lines for fault in faults("journal", line)] == []
+
+
+@pytest.mark.parametrize(
+    "broken", [{"status": "fine"}, {"reasons": ["little_low"]}, {"figures": {}}, {"figures": {"output_tok_s": "fast"}}]
+)
+def test_a_record_that_contradicts_itself_breaks_the_schema(written: Path, broken: dict[str, Any]) -> None:
+    lines = [json.loads(line) for line in (written / "journal.jsonl").read_text().splitlines()]
+    run = next(line for line in lines if line["event"] == "run")
+    assert faults("journal", run) == []
+    assert faults("journal", {**run, **broken}) != []
+
+
+def test_the_verdict_keeps_to_its_schema(run_module: RunModule, written: Path) -> None:
+    limits = [str(house.PROJECT / "reference/limits-lab.yml")]
+    told = run_module("bench_judge", path=str(written), limits=limits)
+    assert faults("verdict", told["verdict"]) == []

@@ -1,0 +1,129 @@
+"""The real benchmark client of the lab's vLLM, kept resident on this computer, and a stand-in server for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.apollo.bench_command import client_arguments
+from ansible.module_utils.apollo.bench_run import read_point
+
+from tests.support import vllm_tree
+
+PROJECT = Path(__file__).resolve().parents[2]
+PROGRAMS = PROJECT / "roles" / "bench" / "files"
+STUB = PROJECT / "tests" / "support" / "openai_stub.py"
+QUIET = {
+    **{"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "NO_PROXY": "*"},
+    **{"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "TOKENIZERS_PARALLELISM": "false"},
+}
+START_LIMIT_S = 120
+
+
+@dataclass
+class Stub:
+    """A stand-in server in a process of its own."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def behave(self, **behaviour: object) -> dict[str, Any]:
+        request = urllib.request.Request(f"{self.url}/stub", json.dumps(behaviour).encode(), method="POST")
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            told: dict[str, Any] = json.loads(answer.read())
+        return told
+
+
+@contextmanager
+def stub(token_delay_s: float = 0.002, **behaviour: object) -> Iterator[Stub]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(STUB), f"--port={port}", "--model=m", f"--token-delay-s={token_delay_s}"]
+    started = Stub(port, subprocess.Popen(command))
+    try:
+        wait_for(lambda: can_connect(port), 10)
+        started.behave(**behaviour)
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait()
+
+
+def can_connect(port: int) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(is_so: Any, limit_s: float) -> None:
+    gives_up = time.monotonic() + limit_s
+    while not is_so():
+        if time.monotonic() > gives_up:
+            raise TimeoutError(f"not so after {limit_s} s")
+        time.sleep(0.05)
+
+
+@dataclass
+class Resident:
+    """The client, and where its jobs go."""
+
+    spool: Path
+    model: Path
+    tree: Path
+    python: str
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    def options(self, stub_url: str, **changed: Any) -> dict[str, Any]:
+        """What module vllm_bench needs to measure the stand-in server."""
+        endpoint = {"name": "e0", "node": "here", "url": stub_url, "served_name": "m", "model_path": str(self.model)}
+        point = {"concurrency": 4, "prompts": 24, "input_tokens": 64, "output_tokens": 16, "warmups": 4, "seed": 1}
+        barrier = {"address": "127.0.0.1", "port": 29590, "names": ["e0"], "timeout_s": 10}
+        given = {"endpoints": [endpoint], "point": {**point, "hash": "ab"}, "barrier": barrier, "timeout_s": 60}
+        return {**given, "work_path": str(self.spool), "watch_s": 0.2, "stall_s": 8, **changed}
+
+    def run_bare(self, url: str, point: dict[str, Any], folder: Path) -> dict[str, Any]:
+        """The same with `vllm bench serve` as anybody would call it."""
+        (folder / "e0").mkdir(exist_ok=True)
+        endpoint = {**self.options(url)["endpoints"][0]}
+        arguments = client_arguments(endpoint, read_point(point), str(folder))
+        command = [self.python, "-m", "vllm.entrypoints.cli.main", "bench", "serve", *arguments]
+        environment = {**os.environ, **QUIET, "PYTHONPATH": str(self.tree)}
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        result: dict[str, Any] = json.loads((folder / "e0" / "result.json").read_text())
+        return result
+
+
+@contextmanager
+def resident(cache: Path, folder: Path) -> Iterator[Resident | None]:
+    """The client of the lab's vLLM; None where this computer has no such vLLM or no Python for it."""
+    tree, model = cache / "share" / "vllm", cache / "share" / "models" / "Qwen3.6-27B"
+    command = vllm_tree.python(tree, PROGRAMS / "bench_client.py")
+    if command is None or command[0] == "docker":
+        yield None
+        return
+    spool = folder / "spool"
+    spool.mkdir()
+    own = [f"--spool={spool}", f"--watch={PROGRAMS / 'bench_watch.py'}", f"--tokenizer={model}"]
+    environment = {**os.environ, **QUIET, "PYTHONPATH": str(tree)}
+    process = subprocess.Popen([*command, *own], env=environment, start_new_session=True)
+    try:
+        wait_for((spool / "alive.json").exists, START_LIMIT_S)
+        yield Resident(spool, model, tree, command[0], process)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
