@@ -17,7 +17,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
 
-from ansible.module_utils.apollo import arguments, choice, engine, inventory, layout, overview  # noqa: E402 (needs the path above)
+from ansible.module_utils.apollo import choice, engine, inventory, layout, overview  # noqa: E402 (needs the path above)
 
 
 def _plain_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,6 +125,5 @@ class FilterModule:
             "load_catalog": _plain_errors(load_catalog),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
-            "systemd_exec": _plain_errors(arguments.systemd_exec),
             "variable_faults": _plain_errors(variable_faults),
         }

@@ -138,7 +138,7 @@ def look(watch: Watch, before: State) -> ready.Finding | None:
     ended = ready.judge_unit(unit, before[0], now[0]) if unit else None
     keeper = ready.judge_keeper(unit, before[1], now[1]) if unit else None
     if ended or (keeper and keeper.final):
-        return ended or keeper
+        return keeper if keeper and keeper.final else ended
     for step in ready.steps(params["model"], params["idle"], params["headers"]):
         answer = ask(watch, step)
         finding = step.judge(answer)

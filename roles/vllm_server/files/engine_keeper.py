@@ -345,7 +345,10 @@ def main() -> int:
     keeper = (Worker if spec["rank"] else Head)(spec, Node(spec))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: keeper.post(keeper.on_leave))
-    return keeper.keep()
+    code = keeper.keep()
+    if code == 0:
+        (STATE_FOLDER / f"{spec['name']}.json").unlink(missing_ok=True)
+    return code
 
 
 if __name__ == "__main__":
