@@ -284,6 +284,7 @@ class Worker(Keeper):
         self.link: Link | None = None
         self.order: Message = {}
         self.report: Message = {}
+        self.refused = ""
         self.sent_at = 0.0
         in_background(connect, spec["members"][0]["address"], spec["keeper_port"], self.met, self.heard, self.lost)
 
@@ -303,7 +304,8 @@ class Worker(Keeper):
 
     def on_order(self, link: Link, message: Message) -> None:
         if link is self.link:
-            self.order = message
+            self.refused = str(message.get("refused", ""))
+            self.order = {} if self.refused else message
 
     def on_lost(self, link: Link) -> None:
         if link is self.link:
@@ -328,7 +330,7 @@ class Worker(Keeper):
 
     def state(self) -> dict[str, Any]:
         head = self.spec["members"][0]["node"]
-        unheard = self.order.get("refused") or (f"rank 0 on {head} does not answer" if not self.link else "")
+        unheard = self.refused or (f"rank 0 on {head} does not answer" if not self.link else "")
         phase = "stopping" if self.leaving else str(self.order.get("phase") or life.GATHERING)
         return {
             "phase": phase,
