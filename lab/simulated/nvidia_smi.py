@@ -1,6 +1,7 @@
 """nvidia-smi of a node without GPUs."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from .gpus import Gpu, Process, find_engines, list_gpus, list_processes
@@ -40,7 +41,7 @@ def set_persistence(value: str) -> list[str]:
     return ["All done."]
 
 
-def reset(gpus: list[Gpu], processes: list[Process]) -> list[str]:
+def reset(gpus: Sequence[Gpu], processes: list[Process]) -> list[str]:
     """Answer --gpu-reset: memory without a process is given back, unless anybody uses the GPUs."""
     if processes or flag("persistence").exists():
         raise HardwareError(f"GPU {gpus[0].bus_id} is currently in use by another client.\n1 device is in use.", 19)
