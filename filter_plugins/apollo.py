@@ -18,13 +18,13 @@ if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
 
 from ansible.module_utils.apollo import (  # noqa: E402 (needs the path above)
-    arguments,
     bench_energy,
     choice,
     engine,
     fit,
     inventory,
     layout,
+    overview,
     topology,
 )
 
@@ -130,14 +130,15 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Give Ansible the filters."""
         return {
+            "cluster_overview": overview.overview,
             "engine_units": _plain_errors(engine.engine_units),
             "engine_windows": bench_energy.engine_windows,
             "fit_report": _plain_errors(fit.fit_report),
+            "keeper_specification": engine.keeper_specification,
             "load_catalog": _plain_errors(load_catalog),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
             "run_windows": bench_energy.run_windows,
-            "systemd_exec": _plain_errors(arguments.systemd_exec),
             "with_energy": bench_energy.with_node_energy,
             "variable_faults": _plain_errors(variable_faults),
         }

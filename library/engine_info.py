@@ -34,6 +34,8 @@ options:
   unit_directory: {type: path, default: /etc/systemd/system, description: Where the unit files lie.}
   plan_path: {type: path, default: /etc/apollo/plan, description: File that names the running plan.}
   record_path: {type: path, default: /var/lib/apollo/plan.json, description: Record of the last plan that passed.}
+  previous_path: {type: path, default: /var/lib/apollo/plan-before.json, description: Record of the plan before it.}
+  state_directory: {type: path, default: /run/apollo, description: Where keepers tell their state.}
   docker_path: {type: path, default: /var/lib/docker, description: Where the container engine keeps images.}
 """
 
@@ -46,14 +48,16 @@ EXAMPLES = r"""
 
 RETURN = r"""
 engines:
-  description: Each engine that has a unit file here, with name, plan, rank, systemd's state and its container.
+  description: Each engine that has a unit file here, with name, plan, rank, systemd's state, what its keeper tells
+    (phase, ready, since, restarts, reason, waits_for, load_s, outage_s) and its container.
   returned: always
   type: list
   elements: dict
 stale: {description: Names of wanted engines that do not run as wanted., returned: always, type: list, elements: str}
 unwanted: {description: Names of engines here that are not wanted., returned: always, type: list, elements: str}
 plan: {description: Name of the running plan; empty when none runs., returned: always, type: str}
-record: {description: Layout of the last plan that passed its check; empty without one., returned: always, type: dict}
+record: {description: Layout of the last plan that passed; empty without one., returned: always, type: dict}
+previous: {description: Layout of the plan that passed before it; empty without one., returned: always, type: dict}
 present: {description: Whether a container engine answers., returned: always, type: bool}
 image_id: {description: Id of the image; empty when it is not here., returned: always, type: str}
 image_current: {description: "Whether the image is here, and is the one in the archive.", returned: always, type: bool}
@@ -65,6 +69,10 @@ free_gb: {description: Free space for images., returned: always, type: float}
 def unit_files(directory: Path) -> dict[str, dict[str, Any]]:
     paths = sorted(directory.glob(f"{engine.UNIT_PREFIX}*.service"))
     return {path.stem: engine.parse_unit_file(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def keepers(directory: Path) -> dict[str, dict[str, Any]]:
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in directory.glob("*.json")}
 
 
 def units(module: AnsibleModule, names: list[str]) -> dict[str, dict[str, str]]:
@@ -129,7 +137,8 @@ def report(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     stated = unit_files(Path(params["unit_directory"]))
     image = image_state(module)
-    running = engine.Running(units(module, sorted(stated)), containers(module), image["image_id"])
+    states = keepers(Path(params["state_directory"]))
+    running = engine.Running(units(module, sorted(stated)), containers(module), image["image_id"], states)
     return {
         **image,
         "engines": [{"name": name, **stated[name], **engine.told(name, running)} for name in sorted(stated)],
@@ -137,6 +146,7 @@ def report(module: AnsibleModule) -> dict[str, Any]:
         "unwanted": engine.unwanted(params["wanted"], running),
         "plan": text_of(Path(params["plan_path"])).strip(),
         "record": json.loads(text_of(Path(params["record_path"])) or "{}"),
+        "previous": json.loads(text_of(Path(params["previous_path"])) or "{}"),
     }
 
 
@@ -149,6 +159,8 @@ def main() -> None:
             "unit_directory": {"type": "path", "default": "/etc/systemd/system"},
             "plan_path": {"type": "path", "default": "/etc/apollo/plan"},
             "record_path": {"type": "path", "default": "/var/lib/apollo/plan.json"},
+            "previous_path": {"type": "path", "default": "/var/lib/apollo/plan-before.json"},
+            "state_directory": {"type": "path", "default": "/run/apollo"},
             "docker_path": {"type": "path", "default": "/var/lib/docker"},
         },
         supports_check_mode=True,

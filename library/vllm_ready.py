@@ -7,6 +7,7 @@ import http.client
 import json
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,8 @@ short_description: Wait until a model endpoint can really answer
 description:
   - An endpoint is ready when it is healthy, serves the wanted model and has generated one token.
     Health alone is not enough, an engine can be healthy and die at its first request.
-  - With O(unit) the wait ends at once when systemd has given up on the engine or has started it anew.
+  - With O(unit) the wait ends at once when systemd or the engine's keeper has seen it end, on whichever node,
+    and lasts until the keeper has had its token, too.
 author: [Apollo inference]
 attributes:
   check_mode: {support: full, details: It only asks.}
@@ -32,7 +34,8 @@ options:
   interval_s: {type: float, default: 1.0, description: Seconds between two looks.}
   request_timeout_s: {type: int, default: 120, description: Seconds that one request may take.}
   idle: {type: bool, default: false, description: Also wait until no other request is running or waiting.}
-  unit: {type: str, description: Name of the systemd unit that runs the engine on this host.}
+  unit: {type: str, description: Name of the systemd unit that keeps the engine on this host.}
+  state_directory: {type: path, default: /run/apollo, description: Where keepers tell their state.}
   api_key: {type: str, description: Key to send where the endpoint asks for one.}
   headers:
     type: dict
@@ -59,6 +62,8 @@ saw:
   elements: dict
 text: {description: The generated text., returned: when ready, type: str}
 """
+
+State = tuple[dict[str, str], dict[str, Any]]
 
 
 @dataclass
@@ -113,20 +118,34 @@ def unit_state(module: AnsibleModule) -> dict[str, str]:
     return ready.properties(module.run_command(command, check_rc=True)[1])
 
 
-def look(watch: Watch, before: dict[str, str]) -> ready.Finding | None:
+def kept(module: AnsibleModule) -> dict[str, Any]:
+    """What the engine's keeper tells; nothing before it has started."""
+    try:
+        text = (Path(module.params["state_directory"]) / f"{module.params['unit']}.json").read_text(encoding="utf-8")
+        return dict(json.loads(text))
+    except (OSError, ValueError):
+        return {}
+
+
+def state(module: AnsibleModule) -> State:
+    return (unit_state(module), kept(module)) if module.params["unit"] else ({}, {})
+
+
+def look(watch: Watch, before: State) -> ready.Finding | None:
     """Look once; None means ready."""
     params = watch.module.params
-    unit = params["unit"]
-    ended = ready.judge_unit(unit, before, unit_state(watch.module)) if unit else None
-    if ended:
-        return ended
+    unit, now = params["unit"], state(watch.module)
+    ended = ready.judge_unit(unit, before[0], now[0]) if unit else None
+    keeper = ready.judge_keeper(unit, before[1], now[1]) if unit else None
+    if ended or (keeper and keeper.final):
+        return keeper if keeper and keeper.final else ended
     for step in ready.steps(params["model"], params["idle"], params["headers"]):
         answer = ask(watch, step)
         finding = step.judge(answer)
         if finding:
             return finding
         watch.text = ready.generated_text(answer) or watch.text
-    return None
+    return keeper
 
 
 def reason(module: AnsibleModule, finding: ready.Finding) -> str:
@@ -153,7 +172,7 @@ def give_up(watch: Watch, finding: ready.Finding) -> None:
 
 def wait(module: AnsibleModule) -> dict[str, Any]:
     watch = Watch(module)
-    before = unit_state(module)
+    before = state(module)
     while finding := look(watch, before):
         watch.note(finding)
         if finding.final or ready.requests_failed_too_often(watch.findings) or watch.left_s() <= 0:
@@ -172,6 +191,7 @@ def main() -> None:
             "request_timeout_s": {"type": "int", "default": 120},
             "idle": {"type": "bool", "default": False},
             "unit": {"type": "str"},
+            "state_directory": {"type": "path", "default": "/run/apollo"},
             "api_key": {"type": "str", "no_log": True},
             "headers": {"type": "dict", "default": {}},
         },

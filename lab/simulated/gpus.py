@@ -56,10 +56,16 @@ def list_processes(state: dict[str, Any], engines: list[tuple[int, str]]) -> lis
     held = [Process(gpu, pid, title, share) for gpu in present for pid, title in engines]
     for entry in state["held_memory"]:
         gpu = int(entry["gpu"])
-        if gpu in present:
+        if gpu in present and entry.get("pid", 4242) is not None:
             name, pid = str(entry.get("name", "python3")), int(entry.get("pid", 4242))
             held.append(Process(gpu, pid, name, int(entry["mib"])))
     return sorted(held, key=lambda process: (process.gpu, process.pid))
+
+
+def leaked_mib(state: dict[str, Any], gpu: int) -> int:
+    """Memory that stays occupied although its process is gone: entries whose pid is null."""
+    lost = (entry for entry in state["held_memory"] if entry.get("pid", 4242) is None)
+    return sum(int(entry["mib"]) for entry in lost if int(entry["gpu"]) == gpu)
 
 
 def present_indices(state: dict[str, Any]) -> list[int]:
@@ -73,7 +79,7 @@ def list_gpus(state: dict[str, Any], processes: list[Process], host: str = "") -
     gpus: list[Gpu] = []
     for index in present_indices(state):
         mine = [process for process in processes if process.gpu == index]
-        used = min(MEMORY_MIB, sum(process.memory_mib for process in mine))
+        used = min(MEMORY_MIB, sum(process.memory_mib for process in mine) + leaked_mib(state, index))
         gpus.append(
             Gpu(
                 index=index,

@@ -2,12 +2,13 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from .gpus import Gpu, Process, find_engines, list_gpus, list_processes
 from .smi_query import Context, query_gpus, query_processes
 from .smi_text import nvlinks, overview, row_remapper, title, topology, versions
-from .state import HardwareError, check_driver, flag, initialise_gpus, raise_flag, read_state
+from .state import HardwareError, check_driver, flag, forget_leaks, initialise_gpus, raise_flag, read_state
 
 
 def select(gpus: list[Gpu], arguments: list[str]) -> list[Gpu]:
@@ -41,6 +42,23 @@ def set_persistence(value: str) -> list[str]:
     return ["All done."]
 
 
+def reset(gpus: Sequence[Gpu], processes: list[Process]) -> list[str]:
+    """Answer --gpu-reset: memory without a process is given back, unless anybody uses the GPUs."""
+    if processes or flag("persistence").exists():
+        raise HardwareError(f"GPU {gpus[0].bus_id} is currently in use by another client.\n1 device is in use.", 19)
+    forget_leaks()
+    return [*(f"GPU {gpu.bus_id} was successfully reset." for gpu in gpus), "All done."]
+
+
+def change(arguments: list[str], context: Context, processes: list[Process]) -> list[str] | None:
+    """Do what changes the GPUs; None where the arguments only ask."""
+    if (value := option(arguments, "-pm", "--persistence-mode")) is not None:
+        return set_persistence(value)
+    if arguments[:1] in (["-r"], ["--gpu-reset"]):
+        return reset(context.gpus, processes)
+    return None
+
+
 def answer(arguments: list[str], state: dict[str, Any], context: Context, processes: list[Process]) -> list[str]:
     """Give the text that the arguments ask for."""
     csv = (option(arguments, "--format") or "").split(",")
@@ -48,8 +66,8 @@ def answer(arguments: list[str], state: dict[str, Any], context: Context, proces
         return query_gpus(fields.split(","), csv, context)
     if (fields := option(arguments, "--query-compute-apps")) is not None:
         return query_processes(fields.split(","), csv, processes, context.gpus)
-    if (value := option(arguments, "-pm", "--persistence-mode")) is not None:
-        return set_persistence(value)
+    if (changed := change(arguments, context, processes)) is not None:
+        return changed
     if arguments[:1] in (["-L"], ["--list-gpus"]):
         return [title(gpu) for gpu in context.gpus]
     if arguments[:1] == ["nvlink"]:

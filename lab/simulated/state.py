@@ -57,6 +57,14 @@ def read_state(path: Path = STATE_FILE) -> dict[str, Any]:
     return merge(DEFAULT, json.loads(text))
 
 
+def forget_leaks(path: Path = STATE_FILE) -> None:
+    """Take memory without a process out of the state file, as a reset does."""
+    if path.exists():
+        state = json.loads(path.read_text(encoding="utf-8"))
+        held = [entry for entry in state.get("held_memory", []) if entry.get("pid", 4242) is not None]
+        path.write_text(json.dumps({**state, "held_memory": held}, indent=2) + "\n", encoding="utf-8")
+
+
 def read_version(path: Path) -> str | None:
     """Read a version that an installed package left behind."""
     return path.read_text(encoding="utf-8").strip() if path.exists() else None

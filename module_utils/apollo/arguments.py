@@ -1,12 +1,10 @@
-"""Serving arguments as data: merged by name, rendered to an argument list, quoted for systemd."""
+"""Serving arguments as data: merged by name, rendered to an argument list."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-_CONTINUATION = " \\\n    "
 
 
 def merge(*layers: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -35,27 +33,3 @@ def _word(value: Any) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, separators=(",", ":"), sort_keys=True)
     return str(value)
-
-
-def systemd_exec(words: Sequence[str]) -> str:
-    """Quote a command for ``ExecStart=``: one flag a line, ``%`` and ``$`` taken literally.
-
-    Raises ValueError for a line break, which a unit file cannot carry.
-    """
-    lines: list[str] = []
-    for word in words:
-        quoted = _quote(str(word))
-        if lines and not quoted.startswith("-"):
-            lines[-1] += f" {quoted}"
-        else:
-            lines.append(quoted)
-    return _CONTINUATION.join(lines)
-
-
-def _quote(word: str) -> str:
-    if "\n" in word or "\r" in word:
-        raise ValueError(f"argument {word!r} holds a line break: a unit file cannot carry it")
-    escaped = word.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$")
-    if word and not set(word) & set(" \t\"';"):
-        return escaped
-    return '"' + escaped.replace('"', '\\"') + '"'

@@ -6,13 +6,17 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 ENVIRONMENT_DIRECTORY = "/etc/apollo/engines"
 REVISION_LABEL = "apollo.revision"
 PLAN_LABEL = "apollo.plan"
 UNIT_PREFIX = "vllm-"
+# What a running engine must have been started by; another number restarts it.
+KEEPER_VERSION = 1
+# The keepers of a replica meet on the head's port so far below that of its rendezvous.
+KEEPER_PORT_DISTANCE = 1000
 UNIT_PROPERTIES = ("Id", "ActiveState", "SubState", "NRestarts", "ActiveEnterTimestamp", "UnitFileState")
 
 
@@ -30,11 +34,12 @@ class Container:
 
 @dataclass(frozen=True)
 class Running:
-    """What is so on a node: units by name, containers by name, the image's id."""
+    """What is so on a node: units, containers and what keepers tell by name, the image's id."""
 
     units: Mapping[str, Mapping[str, str]]
     containers: Mapping[str, Mapping[str, Any]]
     image_id: str = ""
+    keepers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def engine_units(layout: Mapping[str, Any], node: str, container: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -47,9 +52,8 @@ def engine_units(layout: Mapping[str, Any], node: str, container: Mapping[str, A
         key: tuple(value) if isinstance(value, list) else value for key, value in container.items()
     }
     common = Container(**options)
-    urls = {endpoint["replica"]: endpoint["url"] for endpoint in layout["endpoints"]}
     mine = [engine for engine in layout["engines"] if engine["node"] == node]
-    return [_unit(engine, layout["plan"], urls[engine["replica"]], common) for engine in mine]
+    return [_unit(engine, layout, common) for engine in mine]
 
 
 def stale(wanted: Sequence[Mapping[str, Any]], running: Running) -> list[str]:
@@ -65,12 +69,20 @@ def unwanted(wanted: Sequence[Mapping[str, Any]], running: Running) -> list[str]
 def told(name: str, running: Running) -> dict[str, Any]:
     """Say what one engine does, for people and for status."""
     unit, container = running.units.get(name, {}), running.containers.get(name, {})
+    keeper = running.keepers.get(name, {})
+    alive = unit.get("ActiveState") == "active"
     return {
         "state": unit.get("ActiveState", "unknown"),
         "substate": unit.get("SubState", ""),
         "enabled": unit.get("UnitFileState", "") == "enabled",
-        "restarts": int(unit.get("NRestarts") or 0),
-        "since": unit.get("ActiveEnterTimestamp", ""),
+        "phase": keeper.get("phase", "unknown") if alive else unit.get("ActiveState", "unknown"),
+        "ready": alive and bool(keeper.get("ready", False)),
+        "since": keeper.get("since"),
+        "restarts": int(keeper.get("ends") or 0) + int(unit.get("NRestarts") or 0),
+        "reason": keeper.get("reason", ""),
+        "waits_for": keeper.get("waits_for", "") if alive else "",
+        "load_s": keeper.get("load_s"),
+        "outage_s": keeper.get("outage_s"),
         "revision": container.get("revision", ""),
         "container_id": container.get("id", ""),
         "running": bool(container.get("running", False)),
@@ -104,6 +116,12 @@ def parse_containers(inspected: str) -> dict[str, dict[str, Any]]:
     return {entry["Name"].lstrip("/"): _container(entry) for entry in json.loads(inspected or "[]")}
 
 
+def keeper_specification(unit: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the keeper of this engine is told: the engine without its secrets, and the site's settings."""
+    hidden = ("environment", "log", "replica", "port")
+    return {**{key: value for key, value in unit.items() if key not in hidden}, **settings}
+
+
 def parse_unit_file(text: str) -> dict[str, Any]:
     """Read the plan and the rank that a unit file of ours states."""
     plan = re.search(r"^Plan=(.*)$", text, re.MULTILINE)
@@ -118,22 +136,34 @@ def archive_image_ids(manifest: str, index: str = "") -> set[str]:
     return names | {entry["digest"] for entry in json.loads(index or "{}").get("manifests", [])}
 
 
-def _unit(engine: Mapping[str, Any], plan: str, url: str, common: Container) -> dict[str, Any]:
+def _unit(engine: Mapping[str, Any], layout: Mapping[str, Any], common: Container) -> dict[str, Any]:
     environment = {name: str(value) for name, value in engine["environment"].items()}
     _refuse_line_breaks(engine["name"], environment)
-    command = _command(engine, common)
-    told = json.dumps([command, environment], sort_keys=True).encode()
-    revision = hashlib.sha256(told).hexdigest()[:16]
-    labels = [f"--label={REVISION_LABEL}={revision}", f"--label={PLAN_LABEL}={plan}"]
-    return {
+    ranks = [other for other in layout["engines"] if other["replica"] == engine["replica"]]
+    url = next(endpoint["url"] for endpoint in layout["endpoints"] if endpoint["replica"] == engine["replica"])
+    labels = [f"--label={REVISION_LABEL}={_revision(engine, common)}", f"--label={PLAN_LABEL}={layout['plan']}"]
+    unit = {
         **{key: engine[key] for key in ("name", "replica", "rank", "ranks", "served_name", "port", "log")},
-        "plan": plan,
+        "plan": layout["plan"],
         "url": url,
         "gpus": list(engine["gpus"]),
-        "argv": ["/usr/bin/docker", "run", *labels, *command],
-        "environment": environment,
-        "revision": revision,
+        "argv": ["/usr/bin/docker", "run", *labels, *_command(engine, common)],
+        "revision": _revision(engine, common),
+        "keeper_port": engine["master_port"] - KEEPER_PORT_DISTANCE if engine.get("master_port") else None,
+        # All ranks of one life were configured together.
+        "life": _hash([_revision(rank, common) for rank in ranks]),
+        "members": [{key: rank[key] for key in ("rank", "node", "address")} for rank in ranks],
     }
+    return {**unit, "environment": environment}
+
+
+def _revision(engine: Mapping[str, Any], common: Container) -> str:
+    environment = {name: str(value) for name, value in engine["environment"].items()}
+    return _hash([_command(engine, common), environment, KEEPER_VERSION])
+
+
+def _hash(told: Any) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _command(engine: Mapping[str, Any], common: Container) -> list[str]:

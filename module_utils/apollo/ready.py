@@ -104,6 +104,16 @@ def judge_unit(unit: str, before: Mapping[str, str], now: Mapping[str, str]) -> 
     return None
 
 
+def judge_keeper(unit: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Finding | None:
+    """Find that the engine's keeper has not seen it ready, or has seen it end while we were waiting."""
+    if now.get("phase") == "failed" or int(now.get("ends") or 0) > int(before.get("ends") or 0):
+        return Finding("engine", f"{unit} ended while starting: {now.get('reason') or 'nothing says why'}", final=True)
+    if now.get("ready"):
+        return None
+    waits = f", {now['waits_for']}" if now.get("waits_for") else ""
+    return Finding("keeper", f"{unit} is {now.get('phase', 'not kept yet')}{waits}")
+
+
 def requests_failed_too_often(findings: Sequence[Finding]) -> bool:
     """A healthy endpoint that fails request after request does not become ready by waiting."""
     return sum(finding.stage == "token" for finding in findings) > FAILED_REQUESTS_ALLOWED

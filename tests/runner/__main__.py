@@ -21,7 +21,7 @@ parts:
   unit                  the thinking in module_utils/, and the modules around it
   contract              what the parts of the project promise each other
   lab                   bin/lab from no node, then: second run unchanged, gateway, report in a browser
-  molecule [SCENARIO]   stories on lab nodes: switch, gateway, default
+  molecule [SCENARIO]   stories on lab nodes: switch, lifecycle, rollback, gateway, default
 """
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 KILLED = 137
-SCENARIOS = ("switch", "gateway", "default")
+SCENARIOS = ("switch", "lifecycle", "rollback", "gateway", "default")
 LINT = {
     "ruff": ("ruff", "check", "."),
     "ruff format": ("ruff", "format", "--check", "."),
@@ -81,11 +81,13 @@ def quick() -> list[Stage]:
 
 
 def everything() -> list[Stage]:
-    """The order matters: switch and gateway reuse the nodes that bin/lab prepared, default starts from a bare one."""
+    """The order matters: all but default reuse the nodes that bin/lab prepared, default starts from a bare one."""
     return [
         *quick(),
         *lab(),
         *molecule("switch", needs="lab: bin/lab"),
+        *molecule("lifecycle", needs="lab: bin/lab"),
+        *molecule("rollback", needs="lab: bin/lab"),
         *molecule("gateway", needs="lab: bin/lab"),
         *molecule("default"),
         Stage("lab: down", ("bin/lab", "down"), uses_lab=True),

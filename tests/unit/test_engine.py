@@ -25,6 +25,8 @@ def rank(number: int, node: str, **changed: Any) -> dict[str, Any]:
         "rank": number,
         "ranks": 2,
         "node": node,
+        "address": f"10.0.0.{number}",
+        "master_port": 29501,
         "served_name": "big",
         "port": 8000 if number == 0 else None,
         "log": {"must": [], "must_not": []},
@@ -55,6 +57,44 @@ def test_node_gets_its_own_rank_and_the_address_of_the_head() -> None:
     assert (unit("a")["rank"], unit("b")["rank"]) == (0, 1)
     assert unit("b")["url"] == "http://10.0.0.0:8000"
     assert engine.engine_units(layout(rank(0, "a")), "c", CONTAINER) == []
+
+
+def test_ranks_of_one_life_know_each_other() -> None:
+    head, worker = unit("a"), unit("b")
+    assert head["life"] == worker["life"]
+    assert head["keeper_port"] == worker["keeper_port"] == 28501
+    assert head["members"] == [
+        {"rank": 0, "node": "a", "address": "10.0.0.0"},
+        {"rank": 1, "node": "b", "address": "10.0.0.1"},
+    ]
+
+
+def test_change_of_one_rank_is_another_life_for_all() -> None:
+    changed = layout(rank(0, "a"), rank(1, "b", environment={"A": "1"}))
+    other = engine.engine_units(changed, "a", CONTAINER)[0]
+    assert other["revision"] == unit("a")["revision"]
+    assert other["life"] != unit("a")["life"]
+
+
+def test_engine_of_one_node_needs_no_port_for_keepers() -> None:
+    alone = engine.engine_units(layout(rank(0, "a", master_port=None)), "a", CONTAINER)[0]
+    assert alone["keeper_port"] is None
+
+
+def test_keeper_is_told_no_secret() -> None:
+    told = engine.keeper_specification(unit(environment={"HF_TOKEN": "secret"}), {"stop_timeout_s": 90})
+    assert "secret" not in str(told)
+    assert (told["stop_timeout_s"], told["argv"]) == (90, unit(environment={"HF_TOKEN": "secret"})["argv"])
+
+
+def test_keeper_says_what_phase_an_active_unit_is_in() -> None:
+    keepers = {"vllm-big-0": {"phase": "ready", "ready": True, "ends": 2, "since": 5.0, "waits_for": "x"}}
+    told = engine.told(
+        "vllm-big-0", engine.Running({"vllm-big-0": {"ActiveState": "active", "NRestarts": "1"}}, {}, "", keepers)
+    )
+    assert (told["phase"], told["ready"], told["restarts"], told["since"]) == ("ready", True, 3, 5.0)
+    ended = engine.told("vllm-big-0", engine.Running({"vllm-big-0": {"ActiveState": "failed"}}, {}, "", keepers))
+    assert (ended["phase"], ended["ready"], ended["waits_for"]) == ("failed", False, "")
 
 
 def test_command_ends_with_image_and_engine_arguments() -> None:

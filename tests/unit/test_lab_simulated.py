@@ -12,7 +12,7 @@ from lab.simulated.infiniband import ibstat_lines, read_port
 from lab.simulated.nvidia_smi import option, select
 from lab.simulated.smi_query import Context, query_gpus, query_processes
 from lab.simulated.smi_text import nvlinks, overview, topology
-from lab.simulated.state import DEFAULT, HardwareError, check_driver, merge, read_state
+from lab.simulated.state import DEFAULT, HardwareError, check_driver, forget_leaks, merge, read_state
 from lab.simulated.write_bw import peer_of
 
 ENGINES = [(100, "VLLM::EngineCore"), (101, "VLLM::Worker_TP0")]
@@ -58,6 +58,17 @@ def test_engines_hold_every_gpu_and_fit_into_its_memory() -> None:
     gpus = list_gpus(state(), processes, "node1")
     assert {(process.gpu, process.pid) for process in processes} == {(g, p) for g in range(4) for p in (100, 101)}
     assert all(0 < gpu.memory_used_mib <= MEMORY_MIB for gpu in gpus)
+
+
+def test_memory_without_a_holder_has_no_process_and_goes_with_a_reset(tmp_path: Path) -> None:
+    leak = {"held_memory": [{"gpu": 2, "mib": 700, "pid": None}, {"gpu": 1, "mib": 5, "pid": 7}]}
+    file = tmp_path / "hardware.json"
+    file.write_text(json.dumps(leak))
+    before = read_state(file)
+    assert [process.pid for process in list_processes(before, [])] == [7]
+    assert list_gpus(before, list_processes(before, []), "node1")[2].memory_used_mib == 700
+    forget_leaks(file)
+    assert read_state(file)["held_memory"] == [{"gpu": 1, "mib": 5, "pid": 7}]
 
 
 def test_held_memory_shows_its_holder() -> None:

@@ -10,6 +10,8 @@ from tests.runner import execute, stages, summary
 from tests.runner.stages import Stage
 from tests.runner.summary import Counts
 
+STORIES = ("switch", "lifecycle", "rollback", "gateway", "default")
+
 
 def names(words: list[str]) -> list[str]:
     return [stage.name for stage in stages.chosen(words)]
@@ -29,14 +31,12 @@ def test_quick_needs_no_lab() -> None:
 
 def test_bare_node_comes_last_of_the_stories() -> None:
     stories = [name for name in names([]) if name.startswith("molecule")]
-    assert stories == ["molecule: switch", "molecule: gateway", "molecule: default"]
+    assert stories == [f"molecule: {story}" for story in STORIES]
 
 
 def test_every_story_starts_without_memory_of_an_earlier_run() -> None:
     order = names(["molecule"])
-    assert order == [
-        f"{part}: {story}" for story in ("switch", "gateway", "default") for part in ("forget", "molecule")
-    ]
+    assert order == [f"{part}: {story}" for story in STORIES for part in ("forget", "molecule")]
 
 
 @pytest.mark.parametrize("words", [["qick"], ["molecule", "swich"], ["lint", "unit"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from tests.support import openai_stub
 
 Module = Callable[..., dict[str, Any]]
 QUICK = {"timeout_s": 1, "interval_s": 0.05}
+RUNS = "ActiveState=active\nSubState=running\nNRestarts=2\nResult=success"
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,49 @@ def test_ended_unit_is_told_with_its_own_error(
     assert "see journalctl --unit=vllm-x-0" in result["msg"]
 
 
-def test_running_unit_is_no_obstacle(run_module: Module, served: Served, tools: Callable[[str, str], None]) -> None:
-    tools("systemctl", "ActiveState=active\nSubState=running\nNRestarts=2\nResult=success")
-    assert run_module("vllm_ready", url=served.url, model="m", unit="vllm-x-0", **QUICK)["ready"]
+def kept(folder: Path, **state: Any) -> dict[str, str]:
+    """The options that point to what a keeper tells."""
+    (folder / "vllm-x-0.json").write_text(json.dumps(state))
+    return {"unit": "vllm-x-0", "state_directory": str(folder)}
+
+
+def test_running_unit_is_no_obstacle(
+    run_module: Module, served: Served, tools: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    tools("systemctl", RUNS)
+    keeper = kept(tmp_path, phase="ready", ready=True, ends=4)
+    assert run_module("vllm_ready", url=served.url, model="m", **keeper, **QUICK)["ready"]
+
+
+def test_endpoint_is_not_ready_before_its_keeper_has_had_a_token(
+    run_module: Module, served: Served, tools: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    tools("systemctl", RUNS)
+    keeper = kept(tmp_path, phase="gathering", ready=False, waits_for="rank 1 does not answer")
+    result = run_module("vllm_ready", url=served.url, model="m", **keeper, **QUICK)
+    assert "keeper: vllm-x-0 is gathering, rank 1 does not answer" in result["msg"]
+
+
+def test_end_of_a_rank_on_another_node_ends_the_wait(
+    run_module: Module, served: Served, tools: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    tools("systemctl", RUNS)
+    keeper = kept(tmp_path, phase="loading", ready=False, ends=0)
+    later = {"phase": "gathering", "ready": False, "ends": 1, "reason": "rank 1 ended: ValueError: no"}
+    timer = threading.Timer(0.5, lambda: kept(tmp_path, **later))
+    timer.start()
+    result = run_module("vllm_ready", url=served.url, model="m", timeout_s=60, interval_s=0.05, **keeper)
+    assert "engine: vllm-x-0 ended while starting: rank 1 ended: ValueError: no" in result["msg"]
+    assert result["waited_s"] < 10
+
+
+def test_keeper_that_gave_up_ends_the_wait(
+    run_module: Module, served: Served, tools: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    tools("systemctl", RUNS)
+    keeper = kept(tmp_path, phase="failed", ready=False, reason="5 ends within 3600 s")
+    result = run_module("vllm_ready", url=served.url, model="m", timeout_s=60, **keeper)
+    assert "5 ends within 3600 s" in result["msg"]
 
 
 def test_key_is_sent_and_never_shown(run_module: Module, served: Served) -> None:

@@ -1,0 +1,221 @@
+"""Two keepers over a real connection, with engines that end on command."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from ansible.module_utils.apollo import gpu, lifecycle, pulse, ready
+
+RULES = {"start_timeout_s": 60, "restart_limit": 3, "restart_window_s": 60, "delay_s": 0.1, "longest_delay_s": 0.2}
+MEMBERS = [{"rank": 0, "node": "a", "address": "127.0.0.1"}, {"rank": 1, "node": "b", "address": "127.0.0.1"}]
+
+
+class Engine:
+    """A process that ends when told."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def wait(self) -> None:
+        self.over.wait()
+
+
+class Node:
+    """A node whose engine runs, answers and frees its GPUs as the test says."""
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+        self.starts: list[float] = []
+        self.answers = True
+        self.in_the_way: list[str] = []
+
+    def run(self) -> Engine:
+        self.engine = Engine()
+        self.starts.append(time.monotonic())
+        return self.engine
+
+    def last_words(self) -> str:
+        return "ValueError: killed"
+
+    def clear(self, grace_s: int, hurried: Callable[[], bool]) -> list[str]:
+        if self.engine:
+            self.engine.over.set()
+        return self.in_the_way
+
+    def ask(self) -> ready.Finding | None:
+        return None if self.answers else ready.Finding("token", "HTTP 500")
+
+    def look(self) -> pulse.Look | None:
+        return None
+
+    def kill(self) -> None:
+        assert self.engine is not None
+        self.engine.over.set()
+
+
+class Pair:
+    """The keepers of both ranks and what they tell."""
+
+    def __init__(self, program: ModuleType, port: int) -> None:
+        self.program, self.port = program, port
+        self.nodes = [Node(), Node()]
+        self.keepers: list[Any] = [None, None]
+        self.codes: dict[int, int] = {}
+
+    def start(self, rank: int, life: str = "one") -> None:
+        spec = {
+            "name": "vllm-x-0",
+            "rank": rank,
+            "ranks": 2,
+            "life": life,
+            "members": MEMBERS,
+            "keeper_port": self.port,
+            "rules": RULES,
+            "stop_timeout_s": 5,
+            "token_interval_s": 60,
+            "stall_timeout_s": 60,
+        }
+        keeper = (self.program.Worker if rank else self.program.Head)(spec, self.nodes[rank])
+        keeper.tell = lambda: None
+        self.keepers[rank] = keeper
+        threading.Thread(target=self.keep, args=(rank, keeper), daemon=True).start()
+
+    def keep(self, rank: int, keeper: Any) -> None:
+        self.codes[rank] = keeper.keep()
+
+    def leave(self, rank: int) -> None:
+        self.keepers[rank].post(self.keepers[rank].on_leave)
+
+    def state(self, rank: int) -> dict[str, Any]:
+        told: dict[str, Any] = self.keepers[rank].state()
+        return told
+
+    def starts(self) -> list[int]:
+        return [len(node.starts) for node in self.nodes]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end, "it did not come to that within 10 s"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The keeper's program as it lies on a node, with the core beside it, and no patience."""
+    folder = project / "roles/vllm_server/files"
+    for name, module in {"gpu": gpu, "lifecycle": lifecycle, "pulse": pulse, "ready": ready}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    for name in ("keeper_link", "keeper_node", "engine_keeper"):
+        spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+    for name in ("TICK_S", "HEARTBEAT_S", "LOADING_LOOK_S", "READY_LOOK_S", "BLOCKED_RETRY_S", "GIVE_UP_S"):
+        monkeypatch.setattr(sys.modules["engine_keeper"], name, 0.05)
+    monkeypatch.setattr(sys.modules["keeper_link"], "RETRY_S", 0.05)
+    return sys.modules["engine_keeper"]
+
+
+@pytest.fixture
+def pair(program: ModuleType) -> Iterator[Pair]:
+    both = Pair(program, free_port())
+    both.start(0)
+    both.start(1)
+    until(lambda: both.state(0)["ready"] and both.state(1)["ready"])
+    yield both
+    for rank in (0, 1):
+        both.leave(rank)
+
+
+def test_worker_starts_before_the_head(pair: Pair) -> None:
+    assert pair.starts() == [1, 1]
+    assert pair.nodes[1].starts[0] < pair.nodes[0].starts[0]
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_end_of_either_engine_starts_both_anew(pair: Pair, killed: int) -> None:
+    pair.nodes[killed].kill()
+    until(lambda: pair.starts() == [2, 2] and pair.state(0)["ready"])
+    assert pair.nodes[1].starts[1] < pair.nodes[0].starts[1]
+    assert (pair.state(0)["ends"], pair.state(0)["outage_s"] is not None) == (1, True)
+
+
+def test_lost_worker_stops_the_head_until_it_is_back(pair: Pair) -> None:
+    pair.leave(1)
+    until(lambda: pair.state(0)["phase"] == "gathering" and pair.state(0)["ranks"][0]["phase"] == "free")
+    assert pair.state(0)["waits_for"] == "rank 1 does not answer"
+    pair.start(1)
+    until(lambda: pair.state(0)["ready"])
+
+
+def test_lost_head_stops_the_worker_until_it_is_back(program: ModuleType, pair: Pair) -> None:
+    worker_engine = pair.nodes[1].engine
+    pair.leave(0)
+    until(lambda: 0 in pair.codes)
+    assert pair.codes[0] == 0
+    assert worker_engine is not None
+    until(worker_engine.over.is_set)
+
+
+def test_gpus_that_stay_occupied_keep_both_off_until_they_are_free(pair: Pair) -> None:
+    pair.nodes[1].in_the_way = ["GPU 0 is held by 77"]
+    pair.nodes[0].kill()
+    until(lambda: "rank 1 is blocked GPU 0 is held by 77" in pair.state(0)["waits_for"])
+    assert pair.starts() == [1, 1]
+    pair.nodes[1].in_the_way = []
+    until(lambda: pair.state(0)["ready"])
+    assert pair.starts() == [2, 2]
+
+
+def test_idle_engine_that_no_longer_answers_is_started_anew(pair: Pair) -> None:
+    pair.nodes[0].answers = False
+    until(lambda: pair.state(0)["ends"] >= 1)
+    pair.nodes[0].answers = True
+    until(lambda: pair.state(0)["ready"])
+
+
+def test_too_many_ends_leave_both_failed_and_off(pair: Pair) -> None:
+    pair.nodes[0].answers = False
+    until(lambda: pair.codes == {0: 78, 1: 78})
+    assert "3 ends within 60 s, 3 allowed" in pair.state(0)["reason"]
+    assert "3 ends within 60 s" in pair.state(1)["reason"]
+    assert all(node.engine is None or node.engine.over.is_set() for node in pair.nodes)
+
+
+def test_rank_of_another_configuration_is_refused(program: ModuleType) -> None:
+    both = Pair(program, free_port())
+    both.start(0)
+    both.start(1, life="another")
+    until(lambda: "another life" in str(both.state(1)["waits_for"]))
+    assert both.starts() == [0, 0]
+    for rank in (0, 1):
+        both.leave(rank)
+
+
+def test_state_is_written_for_status(program: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "STATE_FOLDER", tmp_path / "run")
+    spec = {"name": "vllm-x-0", "rank": 0, "ranks": 1, "rules": RULES, "stop_timeout_s": 5}
+    keeper = program.Head(spec, Node())
+    keeper.tell()
+    told = json.loads((tmp_path / "run" / "vllm-x-0.json").read_text())
+    assert (told["phase"], told["ready"], told["waits_for"]) == ("gathering", False, "rank 0 is clearing")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["vllm-x-0.json"]
