@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lab.simulated.board import module_on_disk, newest_kernel, nouveau_loads
 from lab.simulated.gpus import MEMORY_MIB, find_engines, list_gpus, list_processes
 from lab.simulated.infiniband import ibstat_lines, read_port
 from lab.simulated.nvidia_smi import option, select
@@ -143,3 +144,23 @@ def test_a_port_needs_a_cable_and_a_subnet_manager(change: dict[str, Any], sm_he
 def test_the_bandwidth_test_tells_its_host_from_its_options() -> None:
     assert peer_of(["-d", "ibp65s0", "-D", "10", "10.77.0.2", "--report_gbits"]) == "10.77.0.2"
     assert peer_of(["-F", "-s", "1048576"]) == ""
+
+
+def test_the_boot_loader_takes_the_newest_kernel(tmp_path: Path) -> None:
+    for kernel in ("6.8.0-99-generic", "6.8.0-124-generic"):
+        (tmp_path / f"vmlinuz-{kernel}").touch()
+    assert newest_kernel(tmp_path) == "6.8.0-124-generic"
+
+
+def test_a_module_built_here_comes_first_but_not_under_secure_boot(tmp_path: Path) -> None:
+    for place, version in (("updates/dkms/nvidia", "1"), ("kernel/nvidia-580srv-open", "2")):
+        (tmp_path / "k" / place).mkdir(parents=True)
+        (tmp_path / "k" / place / "version").write_text(f"{version}\n")
+    assert [module_on_disk("k", secure, tmp_path) for secure in (False, True)] == ["1", "2"]
+    assert module_on_disk("other", folder=tmp_path) == ""
+
+
+def test_nouveau_loads_unless_it_is_told_not_to(tmp_path: Path) -> None:
+    assert nouveau_loads(state(nouveau=True), tmp_path)
+    (tmp_path / "x.conf").write_text("blacklist nouveau\n")
+    assert not nouveau_loads(state(nouveau=True), tmp_path)
