@@ -17,7 +17,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
 
-from ansible.module_utils.apollo import arguments, choice, engine, inventory, layout  # noqa: E402 (needs the path above)
+from ansible.module_utils.apollo import arguments, choice, engine, fabric, inventory, layout  # noqa: E402 (needs the path above)
 
 
 def _plain_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,10 +119,12 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Give Ansible the filters."""
         return {
+            "address_faults": _plain_errors(fabric.address_faults),
             "engine_units": _plain_errors(engine.engine_units),
             "load_catalog": _plain_errors(load_catalog),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
             "systemd_exec": _plain_errors(arguments.systemd_exec),
+            "twin_faults": inventory.twin_faults,
             "variable_faults": _plain_errors(variable_faults),
         }

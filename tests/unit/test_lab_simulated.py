@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lab.simulated.board import module_on_disk, newest_kernel, nouveau_loads
+from lab.simulated.container_tools import with_gpus
 from lab.simulated.gpus import MEMORY_MIB, find_engines, list_gpus, list_processes
 from lab.simulated.infiniband import ibstat_lines, read_port
 from lab.simulated.nvidia_smi import option, select
@@ -164,3 +165,10 @@ def test_nouveau_loads_unless_it_is_told_not_to(tmp_path: Path) -> None:
     assert nouveau_loads(state(nouveau=True), tmp_path)
     (tmp_path / "x.conf").write_text("blacklist nouveau\n")
     assert not nouveau_loads(state(nouveau=True), tmp_path)
+
+
+def test_a_container_gets_the_gpus_that_it_asks_for_by_its_environment() -> None:
+    plain = {"process": {"env": ["PATH=/bin"]}, "mounts": [{"destination": "/proc"}]}
+    asking = {"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}, "mounts": [{"destination": "/proc"}]}
+    assert with_gpus(plain) == plain
+    assert "/usr/bin/nvidia-smi" in {mount["destination"] for mount in with_gpus(asking)["mounts"]}
