@@ -173,6 +173,17 @@ def offers(
     }
 
 
+def next_kernel() -> str:
+    """Name the kernel that the next boot takes, or nothing where none is installed."""
+    return driver.newest_kernel(path.name.removeprefix("vmlinuz-") for path in KERNELS.glob("vmlinuz-*"))
+
+
+def userspace(installed: dict[str, packages.Installed]) -> str:
+    """Give the version of the installed CUDA driver library."""
+    versions = [entry.version for name, entry in installed.items() if name.startswith(LIBRARY[:-1])]
+    return gpu.upstream_version(versions[0]) if versions else ""
+
+
 def inspect(module: AnsibleModule) -> tuple[driver.State, dict[str, packages.Policy], dict[str, packages.Installed]]:
     """Read everything from the node."""
     wanted, beside = module.params["packages"], module.params["kernel_packages"]
@@ -180,18 +191,17 @@ def inspect(module: AnsibleModule) -> tuple[driver.State, dict[str, packages.Pol
     found = policies(module, [*wanted, *beside])
     missing = tuple(name for name in wanted if name not in installed)
     running = read(KERNEL)
-    following = driver.newest_kernel(path.name.removeprefix("vmlinuz-") for path in KERNELS.glob("vmlinuz-*"))
-    library = next((entry.version for name, entry in installed.items() if name.startswith(LIBRARY[:-1])), "")
+    following = next_kernel() or running
     seen = board()
     state = driver.State(
         gpus=seen.gpus,
         nvswitches=seen.nvswitches,
         running_kernel=running,
-        next_kernel=following or running,
+        next_kernel=following,
         loaded=read(MODULES / "nvidia" / "version"),
         on_disk=module_version(module, running),
-        next_on_disk=module_version(module, following or running),
-        userspace=gpu.upstream_version(library),
+        next_on_disk=module_version(module, following),
+        userspace=userspace(installed),
         nouveau=(MODULES / "nouveau").is_dir(),
         secure_boot=secure_boot(),
         built=tuple(name for name in installed if name.startswith(BUILT[:-1])),
