@@ -100,6 +100,11 @@ upgradable:
   returned: always
   type: list
   elements: str
+targets:
+  description: The same packages as C(NAME=VERSION), with the version that apt would take.
+  returned: always
+  type: list
+  elements: str
 foreign:
   description: Installed packages that have no place on a board without NVSwitches.
   returned: always
@@ -113,6 +118,14 @@ MODULES = Path("/sys/module")
 DEVICES = Path("/sys/bus/pci/devices")
 SECURE_BOOT = Path("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")
 BUILT, LIBRARY, FOREIGN = "nvidia-dkms-*", "libnvidia-compute-*", "nvidia-fabricmanager-*"
+
+ARGUMENTS = {
+    "branch": {"type": "str", "required": True},
+    "origin": {"type": "str", "default": ""},
+    "packages": {"type": "list", "elements": "str", "default": []},
+    "kernel_packages": {"type": "list", "elements": "str", "default": []},
+    "upgrade": {"type": "bool", "default": False},
+}
 
 
 def read(path: Path) -> str:
@@ -220,21 +233,13 @@ def judged(module: AnsibleModule, installed: Iterable[str], missing: Iterable[st
 
 def main() -> None:
     """Read, decide, report."""
-    module = AnsibleModule(
-        argument_spec={
-            "branch": {"type": "str", "required": True},
-            "origin": {"type": "str", "default": ""},
-            "packages": {"type": "list", "elements": "str", "default": []},
-            "kernel_packages": {"type": "list", "elements": "str", "default": []},
-            "upgrade": {"type": "bool", "default": False},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     state, found, installed = inspect(module)
     kernels = tuple(module.params["kernel_packages"])
     wanted = driver.Wanted(module.params["branch"], module.params["origin"], kernels)
     verdict = driver.decide(state, wanted)
     names = [*module.params["packages"], *module.params["kernel_packages"]]
+    moving = packages.upgradable(found, names)
     module.exit_json(
         changed=False,
         step=verdict.step,
@@ -243,7 +248,8 @@ def main() -> None:
         state=asdict(state),
         offered=all(found.get(name, packages.Policy()).candidate for name in state.missing),
         loose=[name for name in names if name in installed and not installed[name].held],
-        upgradable=list(packages.upgradable(found, names)),
+        upgradable=list(moving),
+        targets=[f"{name}={found[name].candidate}" for name in moving],
         foreign=[name for name in installed if name.startswith(FOREIGN[:-1])],
     )
 

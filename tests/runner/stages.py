@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 KILLED = 137
-SCENARIOS = ("switch", "gateway", "default")
+PREPARE = ("prepare", "interrupted", "upgrade", "slow_gpu", "fabric_down", "foreign_disk")
+SCENARIOS = ("switch", "gateway", *PREPARE, "default")
 LINT = {
     "ruff": ("ruff", "check", "."),
     "ruff format": ("ruff", "format", "--check", "."),
@@ -81,12 +82,13 @@ def quick() -> list[Stage]:
 
 
 def everything() -> list[Stage]:
-    """The order matters: switch and gateway reuse the nodes that bin/lab prepared, default starts from a bare one."""
+    """The order matters: the stories share nodes; prepare and default start from bare ones."""
     return [
         *quick(),
         *lab(),
         *molecule("switch", needs="lab: bin/lab"),
         *molecule("gateway", needs="lab: bin/lab"),
+        *[stage for scenario in PREPARE for stage in molecule(scenario)],
         *molecule("default"),
         Stage("lab: down", ("bin/lab", "down"), uses_lab=True),
     ]

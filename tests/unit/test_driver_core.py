@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from ansible.module_utils.apollo import driver, packages, pci
@@ -91,8 +92,8 @@ def test_ready_survives_a_reboot(state: driver.State) -> None:
         ({"userspace": "570.1", "loaded": "570.1", "next_on_disk": "570.1"}, driver.REFUSE, "branch 580 expected"),
     ],
 )
-def test_each_state_has_its_step(change: dict[str, object], expected: str, reason: str) -> None:
-    verdict = driver.decide(replace(READY, **change), WANTED)  # type: ignore[arg-type]
+def test_each_state_has_its_step(change: dict[str, Any], expected: str, reason: str) -> None:
+    verdict = driver.decide(replace(READY, **change), WANTED)
     assert verdict.step == expected
     assert reason in "; ".join(verdict.reasons)
 

@@ -89,6 +89,7 @@ def test_upgrade_judges_what_the_branch_would_become(run_module: RunModule, node
     assert run_module("driver_info", **ASKED)["step"] == "ready"
     result = run_module("driver_info", upgrade=True, **ASKED)
     assert result["upgradable"] == [SET[0]]
+    assert result["targets"] == [f"{SET[0]}=590.44.01"]
     assert "would become 590.44.01, branch 580 expected" in result["refusals"][0]
 
 
