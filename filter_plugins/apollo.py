@@ -21,6 +21,7 @@ from ansible.module_utils.apollo import (  # noqa: E402 (needs the path above)
     bench_energy,
     choice,
     engine,
+    fabric,
     fit,
     inventory,
     layout,
@@ -130,6 +131,7 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Give Ansible the filters."""
         return {
+            "address_faults": _plain_errors(fabric.address_faults),
             "cluster_overview": overview.overview,
             "engine_units": _plain_errors(engine.engine_units),
             "engine_windows": bench_energy.engine_windows,
@@ -139,6 +141,7 @@ class FilterModule:
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
             "run_windows": bench_energy.run_windows,
+            "twin_faults": inventory.twin_faults,
             "with_energy": bench_energy.with_node_energy,
             "variable_faults": _plain_errors(variable_faults),
         }

@@ -23,6 +23,8 @@ CAPABILITIES = [
     *("NET_RAW", "SETFCAP", "SYSLOG", "SYS_ADMIN", "SYS_BOOT", "SYS_CHROOT", "SYS_MODULE", "SYS_NICE", "SYS_PTRACE"),
     "SYS_TIME",
 ]
+# A story gives the storage role real, small disks: files behind loop devices.
+LOOP_DEVICES = ["b 7:* rwm", "c 10:237 rwm"]
 
 
 def container_options(lab: Lab, node: Node, cgroup_version: str) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def container_options(lab: Lab, node: Node, cgroup_version: str) -> dict[str, An
         "restart_policy": {"Name": "always"},
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "cap_add": CAPABILITIES,
+        "device_cgroup_rules": LOOP_DEVICES,
     }
     if os.environ.get("LAB_PRIVILEGED") == "1":
         options |= {"privileged": True, "cap_add": None, "security_opt": None}

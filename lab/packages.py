@@ -1,4 +1,7 @@
-"""The simulated hardware packages, as a flat apt repository that the nodes read from /opt/lab/apt."""
+"""The simulated hardware packages, as flat apt repositories that the nodes read from /opt/lab/apt.
+
+The first is what the vendors offer; the folders in it are what they may publish later, for stories to add.
+"""
 
 import hashlib
 import shutil
@@ -13,6 +16,8 @@ from lab.helper import run_helper
 
 HERE = Path(__file__).parent
 HARDWARE = HERE / "builds" / "hardware"
+MAIN = "main"
+ORIGINS = {"cuda": "NVIDIA"}
 PROGRAM = """#!/usr/bin/python3
 # Simulated by the lab.
 import sys
@@ -22,17 +27,20 @@ from simulated.{module} import {function}
 
 sys.exit({function}())
 """
-BUILD = (
-    'for tree in /build/trees/*/; do dpkg-deb --root-owner-group -Zgzip -z1 --build "$tree" /build/ >/dev/null; done'
-)
+BUILD = """cd /build/trees
+for folder in *; do
+    mkdir -p "/build/$folder"
+    for tree in "$folder"/*; do dpkg-deb --root-owner-group -Zgzip -z1 --build "$tree" "/build/$folder" >/dev/null; done
+done"""
 
 
 @dataclass(frozen=True)
 class Package:
-    """One entry of lab/builds/hardware/packages.yml."""
+    """One entry of lab/builds/hardware/packages.yml; `repository` is the folder that offers it."""
 
     name: str
     version: str
+    repository: str = MAIN
     depends: list[str] = field(default_factory=list)
     provides: list[str] = field(default_factory=list)
     programs: dict[str, str] = field(default_factory=dict)
@@ -92,25 +100,44 @@ def index_entry(package: Package, archive: Path) -> str:
     return control_text(package) + place
 
 
-def release_text(index: str) -> str:
-    """Write the Release file: the origin by which the nodes prefer these packages."""
+def release_text(index: str, repository: str = MAIN) -> str:
+    """Write the Release file: the origin by which the nodes prefer these packages; one folder is another vendor's."""
     digest = hashlib.sha256(index.encode()).hexdigest()
-    head = "Origin: apollo-lab\nLabel: apollo-lab\nSuite: lab\nArchitectures: all amd64\n"
+    origin = ORIGINS.get(repository, "apollo-lab")
+    head = f"Origin: {origin}\nLabel: {origin}\nSuite: lab\nArchitectures: all amd64\n"
     return f"{head}Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n {digest} {len(index.encode())} Packages\n"
 
 
+def write_index(folder: Path, packages: list[Package], repository: str) -> None:
+    """Describe what lies in one repository."""
+    place = folder / repository
+    offered = [package for package in packages if package.repository == repository]
+    index = "\n".join(index_entry(package, next(place.glob(f"{package.name}_*.deb"))) for package in offered)
+    write(place / "Packages", index)
+    write(place / "Release", release_text(index, repository))
+
+
 def ensure_repository(client: docker.DockerClient, base: str, share: Path) -> bool:
-    """Build the repository in share/apt unless it is current; say whether it was built."""
+    """Build the repositories in share/apt unless they are current; say whether they were built."""
     content = content_hash([HARDWARE, HERE / "simulated", Path(__file__)])
 
     def build(folder: Path) -> None:
         packages = load_packages()
+        repositories = {package.repository for package in packages}
         for package in packages:
-            lay_out(package, folder / "trees" / package.name)
+            lay_out(package, folder / "trees" / package.repository / package.name)
         run_helper(client, base, ["sh", "-ec", BUILD], share, {folder: "/build"})
         shutil.rmtree(folder / "trees")
-        index = "\n".join(index_entry(package, next(folder.glob(f"{package.name}_*.deb"))) for package in packages)
-        write(folder / "Packages", index)
-        write(folder / "Release", release_text(index))
+        for repository in repositories:
+            write_index(folder, packages, repository)
 
     return build_folder(share / "apt", content, build)
+
+
+def ensure_firmware(share: Path) -> bool:
+    """Lay the programs that a bare node has into share/firmware; say whether that was needed."""
+
+    def build(folder: Path) -> None:
+        shutil.copytree(HERE / "simulated", folder / "simulated", ignore=shutil.ignore_patterns("__pycache__"))
+
+    return build_folder(share / "firmware", content_hash([HERE / "simulated"]), build)

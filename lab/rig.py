@@ -12,7 +12,7 @@ from lab.images import ENGINE, NODE, ensure_image
 from lab.keys import ensure_keys
 from lab.networks import ensure_networks
 from lab.nodes import ensure_nodes
-from lab.packages import ensure_repository
+from lab.packages import ensure_firmware, ensure_repository
 from lab.settings import Lab
 from lab.stand_ins import ensure_models
 from lab.vllm_tree import ensure_archive, ensure_tree
@@ -28,7 +28,7 @@ class Rig:
 
     def was_built(self) -> bool:
         """Say whether an earlier run built everything; it may still be out of date."""
-        return all((self.lab.share / part).is_dir() for part in ("apt", "models", "vllm", "images"))
+        return all((self.lab.share / part).is_dir() for part in ("apt", "firmware", "models", "vllm", "images"))
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -51,6 +51,7 @@ class Rig:
         with self.building():
             note("packages")
             ensure_repository(self.client, ensure_base(self.client, self.lab.cache), self.lab.share)
+            ensure_firmware(self.lab.share)
             note("models")
             ensure_models(self.lab.share)
 

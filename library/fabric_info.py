@@ -51,6 +51,9 @@ options:
       rate_gbps:
         description: Least rate of the port in Gb/s. Asks for an active port and a subnet manager, too.
         type: float
+      mtu:
+        description: Bytes in a packet of O(interface), an InfiniBand one in datagram mode.
+        type: int
 attributes:
   check_mode:
     support: full
@@ -95,7 +98,7 @@ subnet_manager:
   returned: always
   type: dict
 interface:
-  description: The interface with name, addresses, mtu and state, or null where it does not exist.
+  description: The interface with name, addresses, mtu, state and mode (null for Ethernet), or null when absent.
   returned: always
   type: dict
 peers:
@@ -135,8 +138,9 @@ def device_behind(interface: str) -> str:
 
 def find_interface(module: AnsibleModule) -> fabric.Interface | None:
     """Read the interface as the kernel has it."""
-    _, text = run(module, "ip", "-json", "address", "show")
-    return next((found for found in fabric.parse_interfaces(text) if found.name == module.params["interface"]), None)
+    mode = INTERFACES / module.params["interface"] / "mode"
+    text = run(module, "ip", "-json", "address", "show")[1]
+    return fabric.find_interface(text, module.params["interface"], mode.read_text().strip() if mode.is_file() else None)
 
 
 def find_manager(module: AnsibleModule, port: fabric.Port | None) -> fabric.SubnetManager | None:
@@ -178,7 +182,7 @@ def wait(module: AnsibleModule, expected: fabric.Expected) -> dict[str, Any]:
 
 def main() -> None:
     """Read, judge, report."""
-    expect = {"address": {"type": "str"}, "rate_gbps": {"type": "float"}}
+    expect = {"address": {"type": "str"}, "rate_gbps": {"type": "float"}, "mtu": {"type": "int"}}
     module = AnsibleModule(
         argument_spec={
             "interface": {"type": "str", "default": ""},

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import gpu
+from ansible.module_utils.apollo import gpu, pci
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -29,6 +29,9 @@ options:
     suboptions:
       count:
         description: Number of GPUs that answer.
+        type: int
+      on_bus:
+        description: Number of GPUs on the PCI bus, whether a driver knows them or not.
         type: int
       name:
         description: Name of each GPU, exactly.
@@ -111,6 +114,10 @@ trouble:
   description: First line that C(nvidia-smi) printed instead of an answer.
   returned: always
   type: str
+on_bus:
+  description: Number of GPUs on the PCI bus, or null where the kernel shows none of its devices.
+  returned: always
+  type: int
 faults:
   description: What differs from O(expect), a line each with value, limit and remedy.
   returned: always
@@ -120,8 +127,10 @@ faults:
 
 LOADED_VERSION = Path("/sys/module/nvidia/version")
 PROCESSES = Path("/proc")
+DEVICES = Path("/sys/bus/pci/devices")
 EXPECT = {
     "count": {"type": "int"},
+    "on_bus": {"type": "int"},
     "name": {"type": "str"},
     "memory_min_mib": {"type": "int"},
     "nvlinks": {"type": "int"},
@@ -139,6 +148,14 @@ def read(path: Path) -> str:
         return path.read_text(encoding="utf-8").strip()
     except OSError:
         return ""
+
+
+def on_bus() -> int | None:
+    """Count the GPUs on the PCI bus; None where there is no such bus to be seen."""
+    if not DEVICES.is_dir():
+        return None
+    pairs = [(read(folder / "vendor"), read(folder / "class")) for folder in DEVICES.iterdir()]
+    return pci.count(pci.parse_device(vendor, kind) for vendor, kind in pairs if vendor and kind).gpus
 
 
 def run(module: AnsibleModule, *command: str) -> str:
@@ -206,6 +223,7 @@ def main() -> None:
     )
     present = module.get_bin_path("nvidia-smi") is not None
     report = inspect(module) if present else gpu.Report(trouble="nvidia-smi is not installed")
+    report = replace(report, on_bus=on_bus())
     module.exit_json(
         changed=False,
         present=present,

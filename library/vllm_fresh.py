@@ -64,7 +64,9 @@ def main() -> None:
     params = module.params
     pages = [counters(url, params["timeout_s"]) for url in params["urls"]]
     found = [freshness(page, params["probe_tokens_max"]) for page in pages]
-    module.exit_json(changed=False, fresh=all(fresh for _, fresh in found), generated_tokens=[count for count, _ in found])
+    module.exit_json(
+        changed=False, fresh=all(fresh for _, fresh in found), generated_tokens=[count for count, _ in found]
+    )
 
 
 if __name__ == "__main__":

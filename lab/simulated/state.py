@@ -8,7 +8,7 @@ from typing import Any
 
 STATE_FILE = Path("/etc/lab/hardware.json")
 BOOT_FOLDER = Path("/run/apollo-lab")
-MODULE_VERSION_FILE = Path("/usr/lib/apollo-lab/nvidia-module-version")
+MODULE_VERSION_FILE = Path("/sys/module/nvidia/version")
 LIBRARY_VERSION_FILE = Path("/usr/lib/apollo-lab/nvidia-library-version")
 
 DEFAULT: dict[str, Any] = {
@@ -17,6 +17,9 @@ DEFAULT: dict[str, Any] = {
     "gpu_init_s": 2,
     "held_memory": [],
     "driver": {"loaded": None, "userspace": None},
+    "nouveau": False,
+    "nvswitches": 0,
+    "secure_boot": False,
     "nvlinks": {"per_gpu": 12, "inactive": {}},
     "ecc_uncorrected": {},
     "infiniband": {

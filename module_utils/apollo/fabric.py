@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Interface
 from typing import Any
 
 INFINIBAND = "InfiniBand"
@@ -42,12 +43,13 @@ class SubnetManager:
 
 @dataclass(frozen=True)
 class Interface:
-    """A network interface as the kernel has it now."""
+    """A network interface as the kernel has it now; it has a mode only where it is an InfiniBand one."""
 
     name: str
     addresses: tuple[str, ...] = ()
     mtu: int = 0
     state: str = ""
+    mode: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Expected:
     interface: str | None = None
     address: str | None = None
     rate_gbps: float | None = None
+    mtu: int | None = None
 
 
 def parse_ibstat(text: str) -> tuple[Port, ...]:
@@ -100,6 +103,12 @@ def parse_interfaces(text: str) -> tuple[Interface, ...]:
     return tuple(_interface(entry) for entry in json.loads(text or "[]") if "ifname" in entry)
 
 
+def find_interface(text: str, name: str, mode: str | None = None) -> Interface | None:
+    """Find one interface in ``ip -json address show``; its mode is told in a file of its own."""
+    found = next((found for found in parse_interfaces(text) if found.name == name), None)
+    return replace(found, mode=mode) if found else None
+
+
 def choose_port(ports: Sequence[Port], device: str = "") -> Port | None:
     """Give the port that carries the fabric: the named device's first InfiniBand port, else the best there is."""
     candidates = [port for port in ports if port.link_layer == INFINIBAND and device in ("", port.device)]
@@ -109,7 +118,31 @@ def choose_port(ports: Sequence[Port], device: str = "") -> Port | None:
 
 def faults(report: Report, expected: Expected) -> list[str]:
     """List what is wrong, a line each with value, limit and remedy; an empty list means nothing."""
-    return _port_faults(report, expected) + _interface_faults(report.interface, expected) + _peer_faults(report.peers)
+    interface = _interface_faults(report.interface, expected) + _packet_faults(report.interface, expected.mtu)
+    return _port_faults(report, expected) + interface + _peer_faults(report.peers)
+
+
+def address_faults(addresses: Mapping[str, str], node: str, network: str = "") -> list[str]:
+    """Say what is wrong with one node's address among those of all; without a network the first node's counts."""
+    try:
+        own = IPv4Interface(addresses[node])
+    except ValueError:
+        own = IPv4Interface("0.0.0.0/32")
+    if own.network.prefixlen == 32:
+        return [
+            f"fabric_address is {addresses[node]}, an IPv4 address with prefix length such as 10.77.0.1/30 expected: "
+            "correct it in the inventory"
+        ]
+    twins = [name for name, address in addresses.items() if address.split("/")[0] == str(own.ip)]
+    if len(twins) > 1:
+        return [f"{own} is used by {' and '.join(twins)}, one address a node expected: correct fabric_address"]
+    wanted = network or next(iter(addresses.values()))
+    if own.network != IPv4Interface(wanted).network or own.ip in (own.network[0], own.network[-1]):
+        shared = IPv4Interface(wanted).network
+        return [
+            f"{own} is no host's address in the fabric's network {shared}: correct fabric_address or fabric_network"
+        ]
+    return []
 
 
 def _port(device: str, values: dict[str, str]) -> Port:
@@ -169,6 +202,24 @@ def _interface_faults(interface: Interface | None, expected: Expected) -> list[s
         real = ", ".join(interface.addresses) or "no address"
         return [f"interface {interface.name} has {real}, {expected.address} expected: see `networkctl status`"]
     return []
+
+
+def _packet_faults(interface: Interface | None, mtu: int | None) -> list[str]:
+    """Compare what was asked for with what is: the network service only warns when the card refuses either."""
+    if interface is None or mtu is None:
+        return []
+    found = []
+    if interface.mode != "datagram":
+        found.append(
+            f"interface {interface.name} is in mode {interface.mode or 'unknown'}, datagram expected: these cards know "
+            "no other, see `ip -details link`"
+        )
+    if interface.mtu != mtu:
+        found.append(
+            f"interface {interface.name} has an MTU of {interface.mtu}, {mtu} expected: restart opensm on the nodes "
+            "with the partition of this role, then reconfigure the interface"
+        )
+    return found
 
 
 def _peer_faults(peers: dict[str, bool]) -> list[str]:

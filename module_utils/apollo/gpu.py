@@ -83,6 +83,7 @@ class Report:
     nvlinks: dict[int, Links] = field(default_factory=dict)
     driver: Driver = Driver()
     trouble: str = ""
+    on_bus: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Expected:
     """What a node must show; None is not judged."""
 
     count: int | None = None
+    on_bus: int | None = None
     name: str | None = None
     memory_min_mib: int | None = None
     nvlinks: int | None = None
@@ -151,7 +153,7 @@ def parse_container(cgroup: str) -> str:
 
 def faults(report: Report, expected: Expected) -> list[str]:
     """List what is wrong, a line each with value, limit and remedy; an empty list means nothing."""
-    driver = driver_faults(report, expected)
+    driver = _bus_faults(report, expected) + driver_faults(report, expected)
     if driver and not report.gpus:
         return driver
     return driver + _count_faults(report, expected) + _gpu_faults(report, expected) + _holder_faults(report, expected)
@@ -206,9 +208,20 @@ def _count_faults(report: Report, expected: Expected) -> list[str]:
     if expected.count is None or len(report.gpus) == expected.count:
         return []
     told = f" ({report.trouble})" if report.trouble else ""
+    bus = f", {report.on_bus} are on the PCI bus" if report.on_bus is not None else ""
     return [
-        f"{len(report.gpus)} GPUs answer{told}, {expected.count} expected: look for Xid in `journalctl -k`, then "
+        f"{len(report.gpus)} GPUs answer{told}, {expected.count} expected{bus}: look for Xid in `journalctl -k`, then "
         "power-cycle the node, or set gpu_ready_expected_gpus"
+    ]
+
+
+def _bus_faults(report: Report, expected: Expected) -> list[str]:
+    if expected.on_bus is None or report.on_bus == expected.on_bus:
+        return []
+    found = "an unknown number of" if report.on_bus is None else report.on_bus
+    return [
+        f"{found} GPUs on the PCI bus, {expected.on_bus} expected: see `lspci -d 10de:`, seat the board, or set "
+        "gpu_ready_expected_gpus"
     ]
 
 

@@ -20,6 +20,16 @@ def variable_faults(
     return _unknown(given, roles) + _missing(given, roles)
 
 
+def twin_faults(addresses: Mapping[str, str], node: str) -> list[str]:
+    """Name the nodes that one node shares its address for ssh with: two names of one node."""
+    twins = [name for name, address in addresses.items() if address == addresses[node]]
+    if len(twins) < 2:
+        return []
+    return [
+        f"{' and '.join(twins)} are both reached at {addresses[node]}, one address a node expected: correct host_vars"
+    ]
+
+
 def _unknown(variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
     faults = []
     for name in sorted(variables):

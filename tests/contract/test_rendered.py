@@ -58,10 +58,74 @@ def test_netplan_accepts_the_fabric(rendered: Path, tmp_path: Path) -> None:
     assert "Address=10.77.0.1/30" in next(tmp_path.rglob("*.network")).read_text()
 
 
+def test_docker_accepts_its_configuration(rendered: Path, tmp_path: Path) -> None:
+    settings = json.loads((rendered / "daemon.json").read_text())
+    assert settings["runtimes"]["nvidia"]["path"] == "nvidia-container-runtime"
+    assert "live-restore" not in settings
+    need("dockerd")
+    if "--validate" not in said("dockerd", "--help"):
+        pytest.skip("this dockerd is older than 23 and cannot check a file without starting on it")
+    file = tmp_path / "daemon.json"
+    file.write_text(json.dumps({**settings, "data-root": str(tmp_path / "data")}))
+    assert "configuration OK" in said("dockerd", "--validate", "--config-file", file)
+
+
+def policy(rendered: Path, tmp_path: Path, *words: str) -> str:
+    """What apt makes of the rendered preferences, on its own and without this computer's lists."""
+    preferences = tmp_path / "preferences.d"
+    preferences.mkdir(exist_ok=True)
+    for file in rendered.glob("*.pref"):
+        shutil.copy(file, preferences)
+    places = [f"-o=Dir::Etc::preferencesparts={preferences}", "-o=Dir::Etc::preferences=/dev/null"]
+    return said("apt-cache", *places, "policy", *words)
+
+
+def test_apt_accepts_the_preferences(rendered: Path, tmp_path: Path) -> None:
+    need("apt-cache")
+    assert not re.search(r"^[EW]:", policy(rendered, tmp_path), re.MULTILINE)
+
+
+def test_apt_refuses_a_priority_that_is_none(rendered: Path, tmp_path: Path) -> None:
+    need("apt-cache")
+    policy(rendered, tmp_path)
+    with (tmp_path / "preferences.d" / "apollo-driver.pref").open("a") as file:
+        file.write("\nPackage: x\nPin: release o=Ubuntu\nPin-Priority: high\n")
+    assert re.search(r"^[EW]:", policy(rendered, tmp_path), re.MULTILINE)
+
+
+def test_apt_reads_the_exclusions_of_unattended_upgrades(rendered: Path) -> None:
+    need("apt-config")
+    dump = said("apt-config", f"--config-file={rendered / '52apollo'}", "dump")
+    patterns = re.findall(r'^Unattended-Upgrade::Package-Blacklist:: "(.*)";$', dump, re.MULTILINE)
+    names = [
+        "nvidia-utils-580-server",
+        "libnvidia-compute-580-server",
+        "linux-image-generic",
+        "docker-ce",
+        "containerd.io",
+    ]
+    assert not [name for name in names if not any(re.match(pattern, name) for pattern in patterns)]
+    assert not any(
+        re.match(pattern, name) for pattern in patterns for name in ("openssl", "linux-firmware", "openssh-server")
+    )
+
+
+def test_the_shell_reads_the_subnet_managers_port(rendered: Path) -> None:
+    assert said("sh", "-euc", f'. {rendered / "opensm.default"}; echo "$PORTS"') == "0x506b4b0300aabbcc\n"
+
+
+def test_the_partition_lets_every_node_talk_to_every_other(rendered: Path) -> None:
+    """As opensm's documentation of the file has it: NAME=KEY, flags : MEMBERS; it has no checker of its own."""
+    lines = [
+        line for line in (rendered / "partitions.conf").read_text().splitlines() if line and not line.startswith("#")
+    ]
+    assert lines == ["Default=0x7fff, ipoib, mtu=5 : ALL=full;"]
+
+
 def test_systemd_accepts_the_units(rendered: Path, tmp_path: Path) -> None:
     need("systemd-analyze")
     units = lay_out(rendered, tmp_path)
-    assert {"gpu-ready.service"} < set(units)
+    assert {"gpu-ready.service", "ib-ready.service"} < set(units)
     assert said("systemd-analyze", "verify", "--man=no", f"--root={tmp_path}", *units) == ""
 
 

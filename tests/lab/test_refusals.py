@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from lab.settings import read_settings
+from tests.contract import house
 from tests.support.playbook import run_playbook
 
 
@@ -45,8 +50,52 @@ CASES = [
         ("300000", "262144", "lower max-model-len"),
     ),
     Bad("port in use", {"plan_first_port": 22}, ("22", "port")),
+    Bad(
+        "device that is not there",
+        {"storage_volumes": [{"path": "/models", "device": "/dev/disk/by-id/nvme-of-nobody"}]},
+        ("/dev/disk/by-id/nvme-of-nobody", "does not exist", "/dev/disk/by-id`"),
+    ),
+    Bad(
+        "branch that nobody offers",
+        {"nvidia_driver_branch": "999"},
+        ("branch 999 expected", "set nvidia_driver_branch"),
+    ),
+    Bad("address outside of the fabric", {"fabric_network": "10.200.0.0/24"}, ("no host's address", "10.200.0.0/24")),
+    Bad("address twice", {"fabric_address": "10.77.0.1/24"}, ("used by node1 and node2", "correct fabric_address")),
+    Bad("one node under two names", {"ansible_host": "127.0.0.1"}, ("node1 and node2", "127.0.0.1", "host_vars")),
     Bad("full disk", {"platform_free_mib": {"/": 999999999}}, ("999999999", "MiB free", "free space")),
 ]
+
+
+BOARDS = [
+    ({"gpus": 0}, ("no NVIDIA GPU on the PCI bus", "seat the board")),
+    ({"gpus": 8, "nvswitches": 6}, ("6 NVSwitches", "8-GPU board", "not supported")),
+]
+
+
+@pytest.fixture
+def show_board() -> Iterator[Callable[[dict[str, int]], None]]:
+    """Give the first node another board, and its own one back in the end."""
+    container = read_settings(os.environ, house.PROJECT).nodes[0].container
+    plug = "cat >/etc/lab/hardware.json && PYTHONPATH=/opt/lab/firmware python3 -m simulated.board plug"
+
+    def show(hardware: dict[str, int]) -> None:
+        command = ["docker", "exec", "--interactive", container, "sh", "-c", plug]
+        subprocess.run(command, input=json.dumps(hardware), text=True, check=True)
+
+    yield show
+    show({})
+
+
+@pytest.mark.parametrize(("hardware", "line"), BOARDS)
+def test_board_that_cannot_serve_is_refused_before_anything_changes(
+    show_board: Callable[[dict[str, int]], None], hardware: dict[str, int], line: tuple[str, ...]
+) -> None:
+    show_board(hardware)
+    run = run_playbook("site.yml", "--tags=prepare", "--limit=node1,localhost")
+    assert run.code != 0
+    assert not any(counters["changed"] for counters in run.recap.values()), run.output
+    assert [told for told in run.output.splitlines() if all(part in told for part in line)], run.output
 
 
 @pytest.mark.parametrize("bad", CASES, ids=lambda bad: bad.what)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 KILLED = 137
-SCENARIOS = ("switch", "lifecycle", "rollback", "gateway", "default")
+PREPARE = ("prepare", "interrupted", "upgrade", "slow_gpu", "fabric_down", "foreign_disk")
+SERVING = ("switch", "lifecycle", "rollback", "gateway")
+SCENARIOS = (*SERVING, *PREPARE, "default")
 LINT = {
     "ruff": ("ruff", "check", "."),
     "ruff format": ("ruff", "format", "--check", "."),
@@ -81,14 +83,12 @@ def quick() -> list[Stage]:
 
 
 def everything() -> list[Stage]:
-    """The order matters: all but default reuse the nodes that bin/lab prepared, default starts from a bare one."""
+    """The order matters: stories of serving reuse the nodes of bin/lab, prepare and default start from bare ones."""
     return [
         *quick(),
         *lab(),
-        *molecule("switch", needs="lab: bin/lab"),
-        *molecule("lifecycle", needs="lab: bin/lab"),
-        *molecule("rollback", needs="lab: bin/lab"),
-        *molecule("gateway", needs="lab: bin/lab"),
+        *[stage for scenario in SERVING for stage in molecule(scenario, needs="lab: bin/lab")],
+        *[stage for scenario in PREPARE for stage in molecule(scenario)],
         *molecule("default"),
         Stage("lab: down", ("bin/lab", "down"), uses_lab=True),
     ]

@@ -59,7 +59,13 @@ def test_healthy_fabric_is_reported_whole(run_module: RunModule, check: bool) ->
         assert result["present"]
         assert result["port"]["guid"] == "0x0000000000000001"
         assert result["subnet_manager"]["priority"] == 14
-        assert result["interface"] == {"name": "ib0", "addresses": ["10.0.0.1/30"], "mtu": 4092, "state": ""}
+        assert result["interface"] == {
+            "name": "ib0",
+            "addresses": ["10.0.0.1/30"],
+            "mtu": 4092,
+            "state": "",
+            "mode": None,
+        }
         assert result["peers"] == {"10.0.0.2": True}
 
 
@@ -70,6 +76,19 @@ def test_port_is_the_one_behind_the_interface(run_module: RunModule, install: In
     assert run_module("fabric_info", interface="ib0")["port"]["device"] == "mlx5_1"
     assert run_module("fabric_info", interface="ib0", device="mlx5_0")["port"]["device"] == "mlx5_0"
     assert run_module("fabric_info")["port"]["device"] == "mlx5_0"
+
+
+def test_mtu_and_mode_that_the_card_refused_are_faults(run_module: RunModule, install: Install, tmp_path: Path) -> None:
+    (tmp_path / "net" / "ib0").mkdir(parents=True)
+    (tmp_path / "net" / "ib0" / "mode").write_text("datagram\n")
+    assert run_module("fabric_info", interface="ib0", expect={"mtu": 4092})["faults"] == []
+    install("ip", f"echo '{ADDRESSES.replace('4092', '2044')}'")
+    assert (
+        "has an MTU of 2044, 4092 expected"
+        in run_module("fabric_info", interface="ib0", expect={"mtu": 4092})["faults"][0]
+    )
+    (tmp_path / "net" / "ib0" / "mode").write_text("connected\n")
+    assert "mode connected, datagram" in run_module("fabric_info", interface="ib0", expect={"mtu": 2044})["faults"][0]
 
 
 def test_silent_peer_is_a_fault_and_no_failure(run_module: RunModule, install: Install) -> None:

@@ -27,6 +27,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(gpu_info, "LOADED_VERSION", tmp_path / "version")
     monkeypatch.setattr(gpu_info, "PROCESSES", tmp_path / "proc")
+    monkeypatch.setattr(gpu_info, "DEVICES", tmp_path / "devices")
 
     def put(name: str, script: str) -> None:
         program = tmp_path / name
@@ -90,6 +91,21 @@ def test_missing_tool_is_no_failure(run_module: RunModule, install: Install, mon
     result = run_module("gpu_info", expect={"count": 4})
     assert (result["failed"], result["present"], result["gpus"]) == (False, False, [])
     assert result["faults"][0].startswith("0 GPUs answer (nvidia-smi is not installed), 4 expected")
+
+
+def test_gpu_that_fell_off_the_bus_is_told_from_one_that_is_not_there(
+    run_module: RunModule, install: Install, tmp_path: Path
+) -> None:
+    install("nvidia-smi", f"echo '{ROW.format(0)}'")
+    assert "expected: look for Xid" in run_module("gpu_info", expect={"count": 2})["faults"][0]
+    for index in range(2):
+        (tmp_path / f"devices/{index}").mkdir(parents=True)
+        (tmp_path / f"devices/{index}/vendor").write_text("0x10de\n")
+        (tmp_path / f"devices/{index}/class").write_text("0x030200\n")
+    result = run_module("gpu_info", expect={"count": 2, "on_bus": 4})
+    assert result["on_bus"] == 2
+    assert result["faults"][0].startswith("2 GPUs on the PCI bus, 4 expected")
+    assert "1 GPUs answer, 2 expected, 2 are on the PCI bus" in result["faults"][1]
 
 
 def test_tool_that_fails_is_an_answer(run_module: RunModule, install: Install) -> None:

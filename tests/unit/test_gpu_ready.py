@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from ansible.module_utils.apollo import gpu
+from ansible.module_utils.apollo import gpu, pci
 
 ROW = "{0}, GPU-{0}, NVIDIA A100-SXM4-40GB, 00000000:0{0}:00.0, 40960, 0, Enabled, 580.173.02, 0"
 LINKS = "GPU {0}: A100 (UUID: GPU-{0})\n" + "\t Link 0: 25 GB/s\n" * 12
@@ -22,6 +22,7 @@ Driver = Callable[[str, int], None]
 def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Load the program as it runs on a node, with its parser beside it."""
     monkeypatch.setitem(sys.modules, "gpu", gpu)
+    monkeypatch.setitem(sys.modules, "pci", pci)
     path = project / "roles/gpu_ready/files/gpu_ready.py"
     spec = importlib.util.spec_from_file_location("gpu_ready_program", path)
     assert spec is not None
@@ -29,6 +30,7 @@ def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "INTERVAL_S", 0.05)
+    monkeypatch.setattr(module, "DEVICES", project / "no-such-bus")
     monkeypatch.setattr(sys, "argv", ["gpu-ready", "--gpus", "4", "--nvlinks", "12", "--timeout", "1"])
     return module
 

@@ -25,6 +25,26 @@ def test_every_dependency_inside_the_repository_exists() -> None:
     assert wanted <= known | outside
 
 
+def test_a_bare_node_has_the_kernel_of_the_first_repository() -> None:
+    kernel = (MODELS.parent / "node" / "kernel" / "install").read_text()
+    offered = {package.name: package.version for package in load_packages() if package.repository == "main"}
+    version = re.search(r"^version=(\S+)$", kernel, re.MULTILINE)
+    image = re.search(r"^image=(\S+)$", kernel, re.MULTILINE)
+    assert version is not None
+    assert image is not None
+    assert {offered[name] for name in ("linux-generic", "linux-image-generic", image[1])} == {version[1]}
+
+
+def test_a_later_repository_brings_another_version_of_what_the_first_has() -> None:
+    first = {package.name: package.version for package in load_packages() if package.repository == "main"}
+    for package in load_packages():
+        assert package.repository == "main" or first.get(package.name) != package.version
+
+
+def test_another_vendors_source_says_so() -> None:
+    assert "Origin: NVIDIA\n" in release_text("", "cuda")
+
+
 def test_every_program_names_a_function_that_exists() -> None:
     for package in load_packages():
         for entry in package.programs.values():

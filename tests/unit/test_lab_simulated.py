@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.apollo.hardware import read_gpus
 
+from lab.simulated.board import module_on_disk, newest_kernel, nouveau_loads
+from lab.simulated.container_tools import with_gpus
 from lab.simulated.gpus import MEMORY_MIB, find_engines, list_gpus, list_processes
 from lab.simulated.infiniband import ibstat_lines, read_port
 from lab.simulated.nvidia_smi import option, select
@@ -162,3 +164,30 @@ def test_the_toolkit_reads_what_the_simulated_driver_says_of_its_gpus() -> None:
     assert {(gpu.name, gpu.capability, gpu.memory_mib) for gpu in read_gpus("\n".join(rows))} == {
         ("NVIDIA A100-SXM4-40GB", (8, 0), 40960)
     }
+
+
+def test_the_boot_loader_takes_the_newest_kernel(tmp_path: Path) -> None:
+    for kernel in ("6.8.0-99-generic", "6.8.0-124-generic"):
+        (tmp_path / f"vmlinuz-{kernel}").touch()
+    assert newest_kernel(tmp_path) == "6.8.0-124-generic"
+
+
+def test_a_module_built_here_comes_first_but_not_under_secure_boot(tmp_path: Path) -> None:
+    for place, version in (("updates/dkms/nvidia", "1"), ("kernel/nvidia-580srv-open", "2")):
+        (tmp_path / "k" / place).mkdir(parents=True)
+        (tmp_path / "k" / place / "version").write_text(f"{version}\n")
+    assert [module_on_disk("k", secure, tmp_path) for secure in (False, True)] == ["1", "2"]
+    assert module_on_disk("other", folder=tmp_path) == ""
+
+
+def test_nouveau_loads_unless_it_is_told_not_to(tmp_path: Path) -> None:
+    assert nouveau_loads(state(nouveau=True), tmp_path)
+    (tmp_path / "x.conf").write_text("blacklist nouveau\n")
+    assert not nouveau_loads(state(nouveau=True), tmp_path)
+
+
+def test_a_container_gets_the_gpus_that_it_asks_for_by_its_environment() -> None:
+    plain = {"process": {"env": ["PATH=/bin"]}, "mounts": [{"destination": "/proc"}]}
+    asking = {"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}, "mounts": [{"destination": "/proc"}]}
+    assert with_gpus(plain) == plain
+    assert "/usr/bin/nvidia-smi" in {mount["destination"] for mount in with_gpus(asking)["mounts"]}

@@ -11,10 +11,13 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-import gpu  # lies beside this program on a node
+import gpu  # these two lie beside this program on a node
+import pci
 
 INTERVAL_S = 2.0
+DEVICES = Path("/sys/bus/pci/devices")
 
 
 class NeverReadyError(Exception):
@@ -49,7 +52,14 @@ def look(limit_s: float) -> gpu.Report:
     if gpu.UNREACHABLE in trouble and not module_exists():
         raise NeverReadyError("the running kernel has no NVIDIA module: install it for this kernel and reboot")
     links = gpu.parse_nvlinks(run(limit_s, "nvidia-smi", "nvlink", "--status")) if gpus else {}
-    return gpu.Report(gpus=gpus, nvlinks=links, trouble=trouble)
+    return gpu.Report(gpus=gpus, nvlinks=links, trouble=trouble, on_bus=on_bus())
+
+
+def on_bus() -> int | None:
+    """Count the GPUs on the PCI bus, where the kernel shows it."""
+    files = [(folder / "vendor", folder / "class") for folder in DEVICES.glob("*")]
+    devices = [pci.parse_device(vendor.read_text(), kind.read_text()) for vendor, kind in files]
+    return pci.count(devices).gpus if files else None
 
 
 def module_exists() -> bool:
