@@ -11,7 +11,6 @@ from tests.runner.stages import Stage
 from tests.runner.summary import Counts
 
 
-
 def names(words: list[str]) -> list[str]:
     return [stage.name for stage in stages.chosen(words)]
 
