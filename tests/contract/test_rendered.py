@@ -87,9 +87,9 @@ def test_apt_accepts_the_preferences(rendered: Path, tmp_path: Path) -> None:
 
 def test_apt_refuses_a_priority_that_is_none(rendered: Path, tmp_path: Path) -> None:
     need("apt-cache")
-    policy(rendered, tmp_path)
-    with (tmp_path / "preferences.d" / "apollo-driver.pref").open("a") as file:
-        file.write("\nPackage: x\nPin: release o=Ubuntu\nPin-Priority: high\n")
+    broken = tmp_path / "preferences.d" / "broken.pref"
+    broken.parent.mkdir()
+    broken.write_text("Package: x\nPin: release o=Ubuntu\nPin-Priority: high\n")
     assert re.search(r"^[EW]:", policy(rendered, tmp_path), re.MULTILINE)
 
 
