@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.apollo import packages
 
 from tests.support.playbook import run_playbook
 
@@ -70,27 +71,49 @@ def test_docker_accepts_its_configuration(rendered: Path, tmp_path: Path) -> Non
     assert "configuration OK" in said("dockerd", "--validate", "--config-file", file)
 
 
-def policy(rendered: Path, tmp_path: Path, *words: str) -> str:
-    """What apt makes of the rendered preferences, on its own and without this computer's lists."""
-    preferences = tmp_path / "preferences.d"
-    preferences.mkdir(exist_ok=True)
-    for file in rendered.glob("*.pref"):
-        shutil.copy(file, preferences)
-    places = [f"-o=Dir::Etc::preferencesparts={preferences}", "-o=Dir::Etc::preferences=/dev/null"]
-    return said("apt-cache", *places, "policy", *words)
+OFFERS = {
+    "Ubuntu": {"nvidia-utils-580-server": "580.1", "nvidia-container-toolkit": "1.19.1-1"},
+    "Somebody": {"nvidia-utils-580-server": "580.9", "nvidia-container-toolkit": "1.20.0-1"},
+}
 
 
-def test_apt_accepts_the_preferences(rendered: Path, tmp_path: Path) -> None:
-    need("apt-cache")
-    assert not re.search(r"^[EW]:", policy(rendered, tmp_path), re.MULTILINE)
+def candidates(tmp_path: Path, *preferences: Path) -> dict[str, str]:
+    """What apt would install from two sources of different origin, under these preferences."""
+    for folder in ("preferences", "lists/partial", "cache/archives/partial"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in preferences:
+        shutil.copy(file, tmp_path / "preferences")
+    for origin, offers in OFFERS.items():
+        rows = [f"Package: {name}\nVersion: {version}\nArchitecture: all\n" for name, version in offers.items()]
+        (tmp_path / origin).mkdir()
+        (tmp_path / origin / "Packages").write_text("\n".join(rows))
+        (tmp_path / origin / "Release").write_text(f"Origin: {origin}\nSuite: x\n")
+    sources = [f"deb [trusted=yes] file:{tmp_path / origin} ./\n" for origin in OFFERS]
+    (tmp_path / "sources.list").write_text("".join(sources))
+    (tmp_path / "status").touch()
+    places = {
+        "Dir::Etc::sourcelist": "sources.list",
+        "Dir::Etc::sourceparts": "none",
+        "Dir::Etc::preferencesparts": "preferences",
+        "Dir::Etc::preferences": "none",
+        "Dir::State::lists": "lists",
+        "Dir::State::status": "status",
+        "Dir::Cache": "cache",
+    }
+    options = ["-o=APT::Sandbox::User=root", *(f"-o={key}={tmp_path / place}" for key, place in places.items())]
+    subprocess.run(["apt-get", *options, "update"], check=True, capture_output=True)
+    text = said("apt-cache", *options, "policy", *OFFERS["Ubuntu"])
+    return {name: policy.candidate for name, policy in packages.parse_policies(text).items()}
 
 
-def test_apt_refuses_a_priority_that_is_none(rendered: Path, tmp_path: Path) -> None:
-    need("apt-cache")
-    broken = tmp_path / "preferences.d" / "broken.pref"
-    broken.parent.mkdir()
-    broken.write_text("Package: x\nPin: release o=Ubuntu\nPin-Priority: high\n")
-    assert re.search(r"^[EW]:", policy(rendered, tmp_path), re.MULTILINE)
+def test_apt_takes_the_driver_from_its_origin_and_the_toolkit_at_its_version(rendered: Path, tmp_path: Path) -> None:
+    need("apt-get")
+    assert candidates(tmp_path, *rendered.glob("*.pref")) == OFFERS["Ubuntu"]
+
+
+def test_apt_would_take_the_newest_of_anybody_without_the_preferences(tmp_path: Path) -> None:
+    need("apt-get")
+    assert candidates(tmp_path) == OFFERS["Somebody"]
 
 
 def test_apt_reads_the_exclusions_of_unattended_upgrades(rendered: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support import playbook
+from tests.support.kill_at import kill_at
 
 OUTPUT = """\
 PLAY RECAP *********************************************************************
@@ -19,3 +22,12 @@ def test_recap_is_read_by_host() -> None:
 
 def test_run_that_died_early_has_no_recap() -> None:
     assert playbook.recap("[ERROR]: no inventory\n") == {}
+
+
+def test_run_is_killed_at_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kill_at("two", ["sh", "-c", "echo one; echo two; sleep 60; echo three"])
+    assert capsys.readouterr().out == "one\ntwo\n"
+
+
+def test_run_that_ends_before_its_line_is_told() -> None:
+    assert not kill_at("never", ["echo", "one"])
