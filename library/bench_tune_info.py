@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_rows, journal, tune_run
+from ansible.module_utils.apollo import bench_rows, journal, tune_overlay, tune_run
 from ansible.module_utils.apollo.service_level import Level
 from ansible.module_utils.apollo.tune import search
 from ansible.module_utils.apollo.tune_space import forecast
@@ -42,6 +42,10 @@ options:
     description: Share by which the service level is to be kept better than owed, for what is let in.
     type: float
     default: 0.1
+  catalog:
+    description: The catalog, as the filter load_catalog gives it, for the entries that would apply the winner.
+    type: dict
+    default: {}
   start_minutes:
     description: What one start of the engines takes, for the forecast.
     type: float
@@ -69,6 +73,7 @@ RETURN = r"""
 next_step: {description: "Setting, N, needs_start and arguments; none at the end.", returned: always, type: dict}
 winner: {description: "Setting, tok_s and n of the leader, or none.", returned: always, type: dict}
 admission: {description: What the leader's own sweep would let in., returned: always, type: dict}
+overlay: {description: Plans and variants of a site's own catalog that apply the winner., returned: always, type: dict}
 ended: {description: Why each setting that was tried or ruled out ended., returned: always, type: dict}
 starts: {description: Starts of the engines so far., returned: always, type: int}
 forecast: {description: What the search takes at most., returned: always, type: dict}
@@ -87,7 +92,10 @@ def look(params: dict[str, Any]) -> dict[str, Any]:
     tokens = [sweep.about["settings"]["output_tokens"] for sweep in sweeps]
     level = Level(space.floor_tok_s, tokens[-1] if tokens else 1024, space.ttft_p95_ms, params["margin"])
     said = forecast(space, params["start_minutes"], params["point_minutes"])
-    return {**tune_run.result(space, standing, sweeps, level), "forecast": asdict(said), "line": said.line}
+    told = tune_run.result(space, standing, sweeps, level)
+    chosen = standing.winner.setting if standing.winner else None
+    found = tune_overlay.overlay(params["catalog"], chosen, tune_run.arguments(chosen or {}), told["admission"])
+    return {**told, "overlay": found, "forecast": asdict(said), "line": said.line}
 
 
 def main() -> None:
@@ -96,6 +104,7 @@ def main() -> None:
             "path": {"type": "path", "required": True},
             "space": {"type": "dict", "required": True},
             "margin": {"type": "float", "default": 0.1},
+            "catalog": {"type": "dict", "default": {}},
             "start_minutes": {"type": "float", "default": 15},
             "point_minutes": {"type": "float", "default": 5},
         },

@@ -24,7 +24,9 @@ def energy_section(sweeps: Sequence[Sweep], words: Words, prefix: str) -> dict[s
     known = [sweep for sweep in sweeps if _has_energy(sweep)]
     if not known:
         return {"plots": [], "table": None, "note": words["energy_none"]}
-    rows = [_row(sweep, row, name) for sweep in known for row in sweep.rows if row.valid for name in sweep.endpoints]
+    rows = [
+        _row(sweep, row, name, words) for sweep in known for row in sweep.rows if row.valid for name in sweep.endpoints
+    ]
     hosts = any(over_endpoints(sweep, row, "host_power_mean_w") is not None for sweep in known for row in sweep.rows)
     note = words["energy_note"].format(hosts=words["energy_hosts_known" if hosts else "energy_hosts_unknown"])
     plots = [_plot(sweep, words, prefix) for sweep in known]
@@ -54,7 +56,7 @@ def _plot(sweep: Sweep, words: Words, prefix: str) -> Plot:
     return Plot(f"{prefix}{sweep.plan}, {words['energy_plot']}", words["users_axis"], "Wh", x, lines)
 
 
-def _row(sweep: Sweep, row: Row, name: str) -> list[Cell]:
+def _row(sweep: Sweep, row: Row, name: str, words: Words) -> list[Cell]:
     def told(metric: str, scale: float = 1.0) -> str:
         value = row.mean(metric, name)
         return show.number(None if value is None else value * scale)
@@ -68,11 +70,11 @@ def _row(sweep: Sweep, row: Row, name: str) -> list[Cell]:
         Cell(told("tokens_per_kwh_gross", 1e-6)),
         Cell(show.count(row.mean("temperature_max_c", name))),
         Cell(show.count(row.mean("sm_clock_min_mhz", name))),
-        Cell(_throttle(row, name)),
+        Cell(_throttle(row, name, words)),
     ]
 
 
-def _throttle(row: Row, name: str) -> str:
+def _throttle(row: Row, name: str, words: Words) -> str:
     """Reasons as the GPUs told them, from the figures or from each node's own record."""
     runs = [attempt.runs[name] for attempt in row.valid if name in attempt.runs]
     places: list[Mapping[str, Any]] = [part for run in runs for part in (run.get("figures") or {}, run)]
@@ -80,5 +82,5 @@ def _throttle(row: Row, name: str) -> str:
     told = [place["throttle_reasons"] for place in places if place.get("throttle_reasons") is not None]
     if not told:
         return show.NOTHING
-    words = [str(reason) for reasons in told for reason in (reasons if isinstance(reasons, list) else [reasons])]
-    return ", ".join(dict.fromkeys(words)) or "0"
+    reasons = [str(reason) for entry in told for reason in (entry if isinstance(entry, list) else [entry])]
+    return ", ".join(dict.fromkeys(reasons)) or words["no"]

@@ -47,7 +47,7 @@ def starts(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("tune")
-    done = play("tune", folder, **SPACE)
+    done = play("tune", folder, tune_apply=True, tune_catalog_path=str(folder / "catalog"), **SPACE)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder, done.stdout
 
@@ -71,6 +71,21 @@ def test_a_setting_that_cannot_be_served_is_a_result(tuned: tuple[Path, str]) ->
     ended = json.loads((tuned[0] / "tune" / "tune.json").read_text())["ended"]
     assert ended["gpu-memory-utilization=0.95, plan=397b"] == "broke down at N=32"
     assert ended["gpu-memory-utilization=0.9, plan=397b-d"] == "broke down at N=64"
+
+
+def test_the_winner_is_written_into_the_catalog_of_the_site_on_request(tuned: tuple[Path, str]) -> None:
+    catalog = tuned[0] / "catalog"
+    plan = house.plain_yaml((catalog / "plans" / "397b.yml").read_text())
+    variant = house.plain_yaml((catalog / "variants" / "397b-c-tuned.yml").read_text())
+    assert plan["replicas"][0]["variant"] == "397b-c-tuned"
+    assert variant["arguments"]["max-num-seqs"] == plan["gateway"]["cap_per_endpoint"] >= 32
+
+
+def test_applying_needs_a_place_before_anything_is_measured(tmp_path: Path) -> None:
+    done = play("tune", tmp_path, tune_apply=True, **SPACE)
+    assert done.returncode != 0
+    assert "tune_catalog_path is empty" in done.stdout
+    assert not (tmp_path / "starts").exists()
 
 
 def test_what_stood_before_is_served_again(tuned: tuple[Path, str]) -> None:

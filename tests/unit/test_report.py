@@ -186,3 +186,34 @@ def test_junit_has_one_case_for_each_check_and_one_failure_for_each_broken_one(r
 def test_junit_stays_xml_whatever_an_engine_says() -> None:
     text = report_junit.render("run \x00", {"uncounted_points": ["27b N=1 \x1b[31m<died> & gone"]})
     assert ElementTree.fromstring(text).find(".//failure") is not None
+
+
+def energetic(folder: Path, run_module: RunModule, figures: dict[str, float], **told: Any) -> str:
+    """The energy section of a run whose first record has these figures."""
+    swept = samples.sweep()
+    first, *others = samples.runs(swept)
+    runs = [{**first, **told, "figures": {**first["figures"], **figures}}, *others]
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps(samples.manifest(swept)))
+    (folder / "journal.jsonl").write_text("".join(json.dumps(event) + "\n" for event in runs))
+    verdict = run_module("bench_judge", path=str(folder))["verdict"]
+    run_module("bench_report", **options(folder, verdict))
+    return html(folder).partition('<section id="energy">')[2].partition("</section>")[0]
+
+
+def test_energy_that_was_not_measured_is_said_and_never_zero(folder: Path, run_module: RunModule) -> None:
+    shown = energetic(folder, run_module, {})
+    assert "Not measured in this run." in shown
+    assert "<table" not in shown
+
+
+@pytest.mark.parametrize(("reasons", "told"), [(["hw_thermal"], "hw_thermal"), ([], "no")])
+def test_energy_is_shown_with_what_slowed_the_gpus(
+    folder: Path, run_module: RunModule, reasons: list[str], told: str
+) -> None:
+    figures = {"power_mean_w": 1231.0, "wh_per_1k_tokens_gross": 0.27, "tokens_per_kwh_gross": 3.7e6}
+    shown = energetic(folder, run_module, figures, throttle_reasons=reasons)
+    assert "1\u202f231" in shown
+    assert "0.270" in shown
+    assert f">{told}</td>" in shown
+    assert "come on top" in shown
