@@ -19,6 +19,7 @@ attributes:
   diff_mode: {support: none, details: It changes nothing.}
   idempotent: {support: full, details: It changes nothing.}
 options:
+  node: {type: str, required: true, description: Name of this node in the inventory.}
   engines: {type: list, elements: str, required: true, description: Names of this node's engines.}
   since_s: {type: float, default: 0, description: Only what was logged since this Unix time.}
   lines: {type: int, default: 40, description: Most lines of each log.}
@@ -27,12 +28,13 @@ options:
 EXAMPLES = r"""
 - name: Look at what is left
   crash_scene_info:
+    node: node1
     engines: [vllm-397b-0]
 """
 
 RETURN = r"""
 scene:
-  description: "Last lines of engines by name, a row for each of gpus, and lines of the kernel."
+  description: "The node, last lines of engines by name, a row for each of gpus, and lines of the kernel."
   returned: always
   type: dict
 """
@@ -64,6 +66,7 @@ def scene(module: AnsibleModule) -> dict[str, Any]:
     said = ["--no-pager", "--output=cat", f"--since=@{params['since_s']:.0f}"]
     last = [f"--lines={params['lines']}", *said]
     return {
+        "node": params["node"],
         "engines": {
             name: lines_of(module, "journalctl", f"--unit={name}.service", *last) for name in params["engines"]
         },
@@ -75,6 +78,7 @@ def scene(module: AnsibleModule) -> dict[str, Any]:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
+            "node": {"type": "str", "required": True},
             "engines": {"type": "list", "elements": "str", "required": True},
             "since_s": {"type": "float", "default": 0},
             "lines": {"type": "int", "default": 40},

@@ -210,7 +210,7 @@ def test_without_any_source_the_sampler_says_so_and_ends(
 def test_the_scene_of_a_crash_is_told(run_module: RunModule, put: Put) -> None:
     put("journalctl", '#!/bin/sh\ncase "$*" in *dmesg*) echo NVRM: Xid 31 ;; *) echo CUDA error ;; esac\n')
     put("nvidia-smi", SMI)
-    told = run_module("crash_scene_info", engines=["vllm-27b-0"])
+    told = run_module("crash_scene_info", node="n1", engines=["vllm-27b-0"])
     assert not told["changed"]
     assert told["scene"]["engines"] == {"vllm-27b-0": ["CUDA error"]}
     assert told["scene"]["kernel"] == ["NVRM: Xid 31"]
@@ -219,4 +219,4 @@ def test_the_scene_of_a_crash_is_told(run_module: RunModule, put: Put) -> None:
 
 def test_a_scene_without_tools_is_empty(run_module: RunModule, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crash_scene_info.lines_of", lambda *_: [])
-    assert run_module("crash_scene_info", check=True, engines=["e"])["scene"]["gpus"] == []
+    assert run_module("crash_scene_info", check=True, node="n1", engines=["e"])["scene"]["gpus"] == []

@@ -46,7 +46,7 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser
 
 WARMUP_SEED_STEP = 1_000_003
 FAILED, NOT_ALL_CAME, STOPPED = 1, 42, 43  # exit codes
-LOOK_S = 0.05
+LOOK_S, BEAT_S = 0.05, 2.0
 SETTLE_S, SETTLE_LIMIT_S = 0.15, 3.0
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -230,11 +230,15 @@ class Resident:
     def __init__(self, spool: Path, watch: str) -> None:
         self.spool = spool
         self.watch = watch
+        self.beat_s = float("-inf")
         self.children: dict[int, Path] = {}
         self.watchers: dict[int, subprocess.Popen[bytes]] = {}
 
     def look(self) -> None:
-        write(self.spool / "alive.json", {"at_s": time.monotonic(), "version": __version__})
+        now = time.monotonic()
+        if now - self.beat_s > BEAT_S:
+            self.beat_s = now
+            write(self.spool / "alive.json", {"at_s": now, "version": __version__})
         self.take()
         self.stop()
         self.reap()
