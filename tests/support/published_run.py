@@ -17,7 +17,7 @@ from tests.support import bench_samples as samples
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
 PUBLISHED = yaml.safe_load((REFERENCE / "published.yml").read_text())
 FILES = ("limits-published.yml", "limits-published-energy.yml", "limits-published-machine.yml")
-SETTINGS = {**samples.SETTINGS, "input_tokens": 2048, "output_tokens": 1024}
+SETTINGS = {**samples.SETTINGS, "dataset": "random", "input_tokens": 2048, "output_tokens": 1024}
 ENERGY_N = 32
 ENERGY = {
     **{"power_idle_w": 320, "power_mean_w": 1231, "power_peak_w": 1605, "temperature_max_c": 77},
