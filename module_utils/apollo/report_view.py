@@ -15,6 +15,7 @@ from ansible.module_utils.apollo.report_about import about_tables, remarks
 from ansible.module_utils.apollo.report_capacity import capacity_section
 from ansible.module_utils.apollo.report_energy import energy_section
 from ansible.module_utils.apollo.report_limits import broken_table, limit_table, worst_lines
+from ansible.module_utils.apollo.report_roofline import roofline_section
 from ansible.module_utils.apollo.report_side import scaling_sections, side_by_side
 from ansible.module_utils.apollo.report_table import Cell, Table, heads, plain_table
 from ansible.module_utils.apollo.report_words import REAL_KIND, Words
@@ -58,6 +59,7 @@ def view(material: Material, words: Words) -> dict[str, Any]:
         "side_by_side": side_by_side(sweeps, words, prefix),
         "scaling": scaling_sections(sweeps, words, prefix),
         "energy": energy_section(sweeps, words, prefix),
+        "roofline": roofline_section(sweeps, words, prefix, material.simulated),
         **_proof(material, words),
         "reference": report_reference.sections(material.published, words, material.people, material.prices),
     }

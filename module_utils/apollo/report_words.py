@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SECTIONS = (
-    *("side_by_side", "scaling", "energy", "validity", "limits", "settings"),
+    *("side_by_side", "scaling", "energy", "roofline", "validity", "limits", "settings"),
     *("hardware", "definitions", "remarks", "reference"),
 )
 REAL_KIND = "hardware"  # whatever a site calls itself else is reported as simulated
