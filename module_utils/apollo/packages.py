@@ -10,7 +10,7 @@ NOTHING = "(none)"
 LOCAL = "/var/lib/dpkg/status"
 STATUS_LAYOUT = "${db:Status-Abbrev}|${Package}|${Version}\n"
 
-_SOURCE = re.compile(r"\s+-?\d+ (?:release )?(\S.*)")
+_SOURCE = re.compile(r"\s*-?\d+ (\S.*)")
 _RELEASE = re.compile(r"\s+release (\S.*)")
 _ORIGIN = re.compile(r"(?:^|,)o=([^,]*)")
 _PACKAGE = re.compile(r"(\S+):$")

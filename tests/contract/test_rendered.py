@@ -77,12 +77,21 @@ OFFERS = {
 }
 
 
-def candidates(tmp_path: Path, *preferences: Path) -> dict[str, str]:
-    """What apt would install from two sources of different origin, under these preferences."""
+PLACES = {
+    "Dir::Etc::sourcelist": "sources.list",
+    "Dir::Etc::sourceparts": "none",
+    "Dir::Etc::preferencesparts": "preferences",
+    "Dir::Etc::preferences": "none",
+    "Dir::State::lists": "lists",
+    "Dir::State::status": "status",
+    "Dir::Cache": "cache",
+}
+
+
+def publish(tmp_path: Path) -> None:
+    """Lay out two sources of different origin, and a computer that has nothing installed."""
     for folder in ("preferences", "lists/partial", "cache/archives/partial"):
         (tmp_path / folder).mkdir(parents=True)
-    for file in preferences:
-        shutil.copy(file, tmp_path / "preferences")
     for origin, offers in OFFERS.items():
         rows = [f"Package: {name}\nVersion: {version}\nArchitecture: all\n" for name, version in offers.items()]
         (tmp_path / origin).mkdir()
@@ -91,16 +100,14 @@ def candidates(tmp_path: Path, *preferences: Path) -> dict[str, str]:
     sources = [f"deb [trusted=yes] file:{tmp_path / origin} ./\n" for origin in OFFERS]
     (tmp_path / "sources.list").write_text("".join(sources))
     (tmp_path / "status").touch()
-    places = {
-        "Dir::Etc::sourcelist": "sources.list",
-        "Dir::Etc::sourceparts": "none",
-        "Dir::Etc::preferencesparts": "preferences",
-        "Dir::Etc::preferences": "none",
-        "Dir::State::lists": "lists",
-        "Dir::State::status": "status",
-        "Dir::Cache": "cache",
-    }
-    options = ["-o=APT::Sandbox::User=root", *(f"-o={key}={tmp_path / place}" for key, place in places.items())]
+
+
+def candidates(tmp_path: Path, *preferences: Path) -> dict[str, str]:
+    """What apt would install from both sources, under these preferences."""
+    publish(tmp_path)
+    for file in preferences:
+        shutil.copy(file, tmp_path / "preferences")
+    options = ["-o=APT::Sandbox::User=root", *(f"-o={key}={tmp_path / place}" for key, place in PLACES.items())]
     subprocess.run(["apt-get", *options, "update"], check=True, capture_output=True)
     text = said("apt-cache", *options, "policy", *OFFERS["Ubuntu"])
     return {name: policy.candidate for name, policy in packages.parse_policies(text).items()}

@@ -170,6 +170,16 @@ def test_policy_names_candidate_and_its_publisher() -> None:
     assert packages.upgradable(policies, policies) == ("nvidia-utils-580-server",)
 
 
+def test_source_of_a_priority_with_four_digits_counts_too() -> None:
+    text = "Package files:\n1001 file:/opt/apt ./ Packages\n     release o=Ubuntu,a=x\n -10 file:/opt/b ./ Packages\n"
+    assert packages.parse_origins(text) == {"file:/opt/apt ./ Packages": "Ubuntu"}
+    shown = (
+        "a:\n  Installed: (none)\n  Candidate: 1\n  Version table:\n     1 990\n       1001 file:/opt/apt ./ Packages\n"
+    )
+    policy = packages.parse_policies(shown)["a"]
+    assert packages.origin_of(policy, packages.parse_origins(text)) == "Ubuntu"
+
+
 def test_status_tells_held_from_loose_and_absent() -> None:
     text = "ii |a|1\nhi |b|2\nun |c|\nrc |d|3\n"
     assert packages.parse_status(text) == {"a": packages.Installed("1", False), "b": packages.Installed("2", True)}
