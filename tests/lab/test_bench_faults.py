@@ -106,9 +106,15 @@ def test_a_counter_that_is_gone_is_named(run_module: RunModule, client: bench_ri
     assert name in record["missing_counters"]
 
 
+def meddle(server: bench_rig.Stub) -> None:
+    """Once the load has begun, which is after four requests of warm-up, let somebody else get tokens."""
+    bench_rig.wait_for(lambda: server.behave()["seen"] > 8, 60)
+    server.behave(generated=100_000)
+
+
 def test_traffic_of_somebody_else_is_noticed(run_module: RunModule, client: bench_rig.Resident) -> None:
     with bench_rig.stub(token_delay_s=0.01) as server:
-        other = threading.Timer(2.0, server.behave, kwargs={"generated": 100_000})
+        other = threading.Thread(target=meddle, args=(server,))
         other.start()
         record = measure(run_module, client, server.url, point={**client.options("")["point"], "prompts": 80})
         other.join()
