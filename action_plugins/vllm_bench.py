@@ -18,7 +18,7 @@ if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
 
 from ansible.module_utils.apollo import bench_progress  # noqa: E402 - needs the path above
 
-LOOK_S, LOST_LIMIT_S, GRACE_S = 1.0, 120.0, 600
+LOOK_S, LOST_LIMIT_S, GRACE_S = 0.5, 120.0, 600
 MARK = "---"
 
 display = Display()

@@ -199,6 +199,8 @@ class Bench:
 
     def engine_log(self, endpoint: dict[str, Any]) -> list[str]:
         """The last lines of the engine's journal, for a run that its engine did not survive."""
+        if self.module.get_bin_path("journalctl") is None:
+            return []
         unit = f"--unit={endpoint['name']}.service"
         command = ["journalctl", unit, f"--lines={ENGINE_LOG_LINES}", "--no-pager", "--output=cat"]
         out: str = self.module.run_command(command)[1]

@@ -92,7 +92,7 @@ class Stub:
                 setattr(behaviour, name, value)
             await send(writer, 200, asdict(behaviour))
         elif behaviour.is_frozen():
-            await asyncio.Event().wait()
+            await self.freeze()
         elif request.path == "/metrics":
             await send_text(writer, metrics_page(behaviour))
         elif request.path == "/version":
@@ -105,6 +105,11 @@ class Stub:
             await self.generate(request, reader, writer)
         else:
             await send(writer, 404, {"error": {"message": f"no path {request.path}"}})
+
+    async def freeze(self) -> None:
+        """Answer nothing for as long as the server is there."""
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
 
     async def generate(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behaviour = self.behaviour

@@ -44,7 +44,7 @@ def watch(project: Path, tmp_path: Path) -> Iterator[Watch]:
         process.wait()
 
 
-def until(look: Callable[[], Any], limit_s: float = 10) -> Any:
+def until(look: Callable[[], Any], limit_s: float = 60) -> Any:
     gives_up = time.monotonic() + limit_s
     while not (found := look()):
         assert time.monotonic() < gives_up
