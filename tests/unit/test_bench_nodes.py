@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -180,6 +181,43 @@ def sampler(project: Path, tmp_path: Path) -> Iterator[Callable[..., list[dict[s
     for process in processes:
         process.kill()
         process.wait()
+
+
+class Nvml:
+    """The driver's library, as far as the sampler calls it; one function may not be supported."""
+
+    values: ClassVar = {
+        **{"nvmlDeviceGetCount_v2": 2, "nvmlDeviceGetTotalEnergyConsumption": 123_456_789},
+        **{"nvmlDeviceGetPowerUsage": 212_400, "nvmlDeviceGetTemperature": 54, "nvmlDeviceGetClockInfo": 1410},
+        "nvmlDeviceGetCurrentClocksThrottleReasons": 4,
+    }
+
+    def __init__(self, unsupported: str = "") -> None:
+        self.unsupported = unsupported
+
+    def __getattr__(self, function: str) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            if function in self.values and function != self.unsupported:
+                arguments[-1]._obj.value = self.values[function]
+            return 3 if function == self.unsupported else 0
+
+        return call
+
+
+@pytest.mark.parametrize(("unsupported", "energy"), [("", 123456.789), ("nvmlDeviceGetTotalEnergyConsumption", None)])
+def test_the_drivers_library_is_the_first_source(
+    project: Path, monkeypatch: pytest.MonkeyPatch, unsupported: str, energy: float | None
+) -> None:
+    spec = importlib.util.spec_from_file_location("power_sampler", project / "roles/bench/files/power_sampler.py")
+    assert spec is not None
+    assert spec.loader is not None
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    monkeypatch.setattr(program.ctypes, "CDLL", lambda name: Nvml(unsupported))
+    source, looks = next(program.sources(0.01))
+    row_of_a_gpu = [energy, 212.4, 54.0, 1410.0, 4.0]
+    assert source == "nvml_counter"
+    assert next(looks()) == {"0": row_of_a_gpu, "1": row_of_a_gpu}
 
 
 def test_nvidia_smi_is_the_second_source(put: Put, sampler: Callable[..., list[dict[str, Any]]]) -> None:
