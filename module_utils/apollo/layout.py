@@ -247,16 +247,12 @@ def _settings(replica: Replica, rank: int, site: Site) -> dict[str, Any]:
     )
 
 
-def _parallelism(replica: Replica, site: Site) -> dict[str, Any]:
-    """Tensor parallel over all ranks of the replica, or inside a node with pipeline stages over the nodes.
-
-    An engine on a single GPU has no worker process of its own: it starts and stops faster.
-    """
+def _parallelism(replica: Replica, site: Site) -> dict[str, int]:
+    """Tensor parallel over all ranks of the replica, or inside a node with pipeline stages over the nodes."""
     per_node, nodes = site.ranks_per_node or len(replica.gpus), len(replica.nodes)
-    executor = {"distributed-executor-backend": "mp" if per_node * nodes > 1 else "uni"}
     if replica.variant["parallelism"] == "pipeline-over-nodes":
-        return {**executor, "tensor-parallel-size": per_node, "pipeline-parallel-size": nodes}
-    return {**executor, "tensor-parallel-size": per_node * nodes}
+        return {"tensor-parallel-size": per_node, "pipeline-parallel-size": nodes}
+    return {"tensor-parallel-size": per_node * nodes}
 
 
 def _span(replica: Replica, rank: int, site: Site) -> dict[str, Any]:

@@ -201,9 +201,3 @@ def test_a_part_of_a_node_gets_the_cpus_next_to_its_gpus() -> None:
 def test_an_engine_with_a_whole_node_is_not_pinned() -> None:
     nodes = [Node("n0", "10.0.0.0", "ib0", gpus=(GpuPlace(0, ((0, 1),)),) * 4)]
     assert resolve_plan("p", catalog(p=[small(0)]), nodes, Site())["engines"][0]["cpus"] == ""
-
-
-@pytest.mark.parametrize(("gpus", "executor"), [([0], "uni"), ([0, 1], "mp")])
-def test_an_engine_on_one_gpu_needs_no_worker_process(gpus: list[int], executor: str) -> None:
-    settings = resolve([small(0, gpus=gpus)])["engines"][0]["settings"]
-    assert settings["distributed-executor-backend"] == executor
