@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_rows, compare_text, journal
+from ansible.module_utils.apollo import compare_text, results
 from ansible.module_utils.apollo.compare import compare
-from ansible.module_utils.apollo.judge_noise import read_noise
 from ansible.module_utils.apollo.report_words import REAL_KIND
 from ansible.module_utils.basic import AnsibleModule
 
@@ -62,26 +60,17 @@ summary: {description: The same in one line., returned: always, type: str}
 """
 
 
-def read_run(folder: Path) -> tuple[dict[str, Any], list[bench_rows.Sweep]]:
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    lines = folder / "journal.jsonl"
-    events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
-    return manifest, bench_rows.read_rows(manifest, events)
-
-
 def compare_runs(params: dict[str, Any]) -> dict[str, Any]:
     folders = [Path(params["baseline"]), *map(Path, params["runs"])]
-    read = {folder.resolve().name: read_run(folder) for folder in folders}
+    read = {folder.resolve().name: results.read_run(folder) for folder in folders}
     if len(read) < 2:
         raise ValueError("the baseline is compared with itself: name two runs")
     first, *others = read
-    floor = Path(params["noise_floor"]) if params["noise_floor"] else None
-    floors = read_noise(json.loads(floor.read_text()), str(floor)) if floor and floor.exists() else []
-    after = {name: read[name][1] for name in others}
-    found = compare({first: read[first][1]}, after, params["allow"], floors)
+    after = {name: read[name].sweeps for name in others}
+    found = compare({first: read[first].sweeps}, after, params["allow"], results.read_floors(params["noise_floor"]))
     if not found:
         raise ValueError(f"no run has a plan of {first}: nothing to compare")
-    lab = any(manifest.get("site_kind") != REAL_KIND for manifest, _ in read.values())
+    lab = any(run.manifest.get("site_kind") != REAL_KIND for run in read.values())
     return {
         "comparisons": [comparison.as_dict() for comparison in found],
         "markdown": compare_text.markdown(found, lab),

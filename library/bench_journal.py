@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.apollo import bench_points, bench_rows, bench_schedule, journal
+from ansible.module_utils.apollo.results import JOURNAL, MANIFEST
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -98,7 +99,7 @@ events: {description: The events as they were written., returned: always, type: 
 torn_lines: {description: Lines of the journal that an earlier kill cut off., returned: always, type: int}
 """
 
-MANIFEST, JOURNAL, LATEST = "manifest.json", "journal.jsonl", "latest"
+LATEST = "latest"
 
 
 def read(path: Path) -> str:

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.module_utils.apollo import bench_rows, journal
+from ansible.module_utils.apollo import results
 from ansible.module_utils.apollo.judge import Verdict, judge
 from ansible.module_utils.apollo.judge_facts import read_facts
 from ansible.module_utils.apollo.judge_limits import Limit, read_limits
-from ansible.module_utils.apollo.judge_noise import NoiseFloor, read_noise
+from ansible.module_utils.apollo.judge_noise import NoiseFloor
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -62,10 +61,8 @@ verdict:
 
 
 def judge_run(folder: Path, limits: list[Limit], floors: list[NoiseFloor]) -> Verdict:
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    lines = folder / "journal.jsonl"
-    events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
-    return judge(bench_rows.read_rows(manifest, events), limits, read_facts(events), floors)
+    run = results.read_run(folder)
+    return judge(run.sweeps, limits, read_facts(run.events), floors)
 
 
 def read_files(paths: list[str]) -> list[Limit]:
@@ -77,13 +74,6 @@ def read_files(paths: list[str]) -> list[Limit]:
             raise ValueError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
         limits += read_limits(data if isinstance(data, dict) else {}, path)
     return limits
-
-
-def read_floors(path: str | None) -> list[NoiseFloor]:
-    """The noise floor where one was measured."""
-    if not path or not Path(path).exists():
-        return []
-    return read_noise(json.loads(Path(path).read_text(encoding="utf-8")), path)
 
 
 def message(verdict: Verdict) -> str:
@@ -104,7 +94,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        limits, floors = read_files(module.params["limits"]), read_floors(module.params["noise_floor"])
+        limits, floors = read_files(module.params["limits"]), results.read_floors(module.params["noise_floor"])
         verdict = judge_run(Path(module.params["path"]), limits, floors)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"cannot judge: {error}", verdict={})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.module_utils.apollo import bench_rows, journal, report_junit, report_view
+from ansible.module_utils.apollo import report_junit, report_view, results
 from ansible.module_utils.apollo.report_view import Material
 from ansible.module_utils.apollo.report_words import SECTIONS, Words, read_words
 from ansible.module_utils.basic import AnsibleModule
@@ -89,13 +89,9 @@ PRIMARY = "en"
 
 
 def load(params: dict[str, Any]) -> Material:
-    folder, reference = Path(params["path"]), params["reference"]
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    lines = folder / "journal.jsonl"
-    events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
-    sweeps = bench_rows.read_rows(manifest, events)
+    run, reference = results.read_run(Path(params["path"])), params["reference"]
     published = yaml.safe_load(Path(reference).read_text(encoding="utf-8")) if reference else {}
-    return Material(manifest, sweeps, params["verdict"], published, params["people"], params["prices"])
+    return Material(run.manifest, run.sweeps, params["verdict"], published, params["people"], params["prices"])
 
 
 def load_words(folder: Path) -> list[Words]:
@@ -146,18 +142,6 @@ def squeeze(text: str) -> str:
     return "\n".join(kept).strip() + "\n"
 
 
-def write(module: AnsibleModule, folder: Path, texts: dict[str, str]) -> bool:
-    """Write what differs, each file in one step."""
-    stale = [
-        name for name, text in texts.items() if not (folder / name).exists() or (folder / name).read_text() != text
-    ]
-    for name in [] if module.check_mode else stale:
-        part = folder / f"{name}.part"
-        part.write_text(texts[name], encoding="utf-8")
-        module.atomic_move(str(part), str(folder / name))
-    return bool(stale)
-
-
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -175,7 +159,7 @@ def main() -> None:
     folder = Path(module.params["path"])
     try:
         texts = render(module.params)
-        changed = write(module, folder, texts)
+        changed = results.write_files(module, folder, texts)
     except ValueError as error:
         module.fail_json(msg=f"the report is not written: {error}", files=[], html="")
     except OSError as error:

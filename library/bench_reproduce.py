@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.module_utils.apollo import bench_rows, journal, reproduce_text
+from ansible.module_utils.apollo import reproduce_text, results
 from ansible.module_utils.apollo.judge_facts import read_facts
 from ansible.module_utils.apollo.report_words import REAL_KIND, read_words
 from ansible.module_utils.apollo.reproduce import Evidence
@@ -76,14 +77,11 @@ TITLE = "The published tables, measured again"
 BANNER = "LAB: simulated hardware, stand-in models. These figures say nothing about an A100."
 
 
-def load(params: dict[str, Any]) -> tuple[dict[str, Any], Evidence]:
-    folder = Path(params["path"])
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    lines = folder / "journal.jsonl"
-    events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
+def load(params: dict[str, Any]) -> tuple[Mapping[str, Any], Evidence]:
+    run = results.read_run(Path(params["path"]))
     published = yaml.safe_load(Path(params["reference"]).read_text(encoding="utf-8"))
     findings = params["verdict"].get("findings") or []
-    return manifest, Evidence(published, findings, bench_rows.read_rows(manifest, events), read_facts(events))
+    return run.manifest, Evidence(published, findings, run.sweeps, read_facts(run.events))
 
 
 def render(params: dict[str, Any]) -> tuple[dict[str, str], dict[str, int]]:
@@ -111,18 +109,6 @@ def render(params: dict[str, Any]) -> tuple[dict[str, str], dict[str, int]]:
     }, counts
 
 
-def write(module: AnsibleModule, folder: Path, texts: dict[str, str]) -> bool:
-    """Write what differs, each file in one step."""
-    stale = [
-        name for name, text in texts.items() if not (folder / name).exists() or (folder / name).read_text() != text
-    ]
-    for name in [] if module.check_mode else stale:
-        part = folder / f"{name}.part"
-        part.write_text(texts[name], encoding="utf-8")
-        module.atomic_move(str(part), str(folder / name))
-    return bool(stale)
-
-
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -138,7 +124,7 @@ def main() -> None:
     folder = Path(module.params["path"])
     try:
         texts, counts = render(module.params)
-        changed = write(module, folder, texts)
+        changed = results.write_files(module, folder, texts)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the published tables are not written: {error}", files=[], counts={})
     module.exit_json(changed=changed, files=[str(folder / name) for name in texts], counts=counts)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_rows, journal, tune_overlay, tune_run
+from ansible.module_utils.apollo import results, tune_overlay, tune_run
 from ansible.module_utils.apollo.service_level import Level
 from ansible.module_utils.apollo.tune import search
 from ansible.module_utils.apollo.tune_space import forecast
@@ -83,12 +82,10 @@ line: {description: The forecast in one line., returned: always, type: str}
 
 def look(params: dict[str, Any]) -> dict[str, Any]:
     folder, space = Path(params["path"]), tune_run.read_space(params["space"])
-    manifest = folder / "manifest.json"
-    lines = folder / "journal.jsonl"
-    known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
-    events = journal.read(lines.read_text(encoding="utf-8") if lines.exists() else "").events
-    sweeps = bench_rows.read_rows(known, events)
-    standing = search(space, tune_run.observations(space, sweeps, events))
+    is_open = (folder / results.MANIFEST).exists()
+    run = results.read_run(folder) if is_open else results.Run({}, results.read_events(folder))
+    sweeps = run.sweeps
+    standing = search(space, tune_run.observations(space, sweeps, run.events))
     tokens = [sweep.about["settings"]["output_tokens"] for sweep in sweeps]
     level = Level(space.floor_tok_s, tokens[-1] if tokens else 1024, space.ttft_p95_ms, params["margin"])
     said = forecast(space, params["start_minutes"], params["point_minutes"])

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_noise, bench_rows, journal
+from ansible.module_utils.apollo import bench_noise, results
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -48,12 +48,11 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def measure(folder: Path, sweep_id: str) -> dict[str, Any]:
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    events = journal.read((folder / "journal.jsonl").read_text(encoding="utf-8")).events
-    sweeps = [sweep for sweep in bench_rows.read_rows(manifest, events) if sweep.id == sweep_id]
+    run = results.read_run(folder)
+    sweeps = [sweep for sweep in run.sweeps if sweep.id == sweep_id]
     if not sweeps:
         raise ValueError(f"{folder} has no sweep {sweep_id}")
-    return bench_noise.floor(sweeps[0], str(manifest.get("run_id") or folder.name))
+    return bench_noise.floor(sweeps[0], str(run.manifest.get("run_id") or folder.name))
 
 
 def main() -> None:
