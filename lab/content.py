@@ -40,12 +40,12 @@ def build_folder(folder: Path, content: str, build: Callable[[Path], None]) -> b
     if is_current(folder, content):
         return False
     partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    shutil.rmtree(partial, ignore_errors=True)  # mostly there is none; what stays makes mkdir fail
     partial.mkdir(parents=True)
     build(partial)
     (partial / STAMP).write_text(content)
     retired = folder.with_name(f"{folder.name}.old")
-    shutil.rmtree(retired, ignore_errors=True)
+    shutil.rmtree(retired, ignore_errors=True)  # mostly there is none; what stays makes rename fail
     if folder.exists():
         folder.rename(retired)
     partial.rename(folder)

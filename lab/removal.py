@@ -63,8 +63,8 @@ def removed(client: docker.DockerClient, image: str) -> bool:
 
 def remove_files(lab: Lab, cache: bool) -> None:
     """Remove the lab's state in the clone, and the cache if it is wanted."""
-    shutil.rmtree(lab.state, ignore_errors=True)
+    shutil.rmtree(lab.state, ignore_errors=True)  # a lab that never came up has none
     if lab.state.parent.is_dir() and not any(lab.state.parent.iterdir()):
         lab.state.parent.rmdir()
     if cache:
-        shutil.rmtree(lab.cache, ignore_errors=True)
+        shutil.rmtree(lab.cache, ignore_errors=True)  # a lab that built nothing has none

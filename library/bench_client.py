@@ -81,7 +81,7 @@ def start(module: AnsibleModule, command: list[str], spool: Path) -> None:
     spool.mkdir(parents=True, exist_ok=True)
     (spool / "alive.json").unlink(missing_ok=True)
     for job in filter(Path.is_dir, spool.iterdir()):  # its child is gone with the container
-        shutil.rmtree(job, ignore_errors=True)
+        shutil.rmtree(job, ignore_errors=True)  # what stays is cleared by the job that takes its place
     code, _, err = module.run_command(command)
     if code != 0:
         module.fail_json(msg=f"the benchmark's client does not start: {err.strip() or 'docker said nothing'}")

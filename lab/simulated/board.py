@@ -51,7 +51,7 @@ def put(path: Path, text: str) -> None:
 
 def show_module(name: str, version: str) -> None:
     """Show a kernel module as loaded, with its version, or not at all."""
-    shutil.rmtree(SYS_MODULES / name, ignore_errors=True)
+    shutil.rmtree(SYS_MODULES / name, ignore_errors=True)  # mostly none is loaded
     if version:
         put(SYS_MODULES / name / "version", f"{version}\n")
 

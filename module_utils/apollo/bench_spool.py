@@ -68,7 +68,7 @@ class Job:
             ends = time.monotonic() + STOP_LIMIT_S
             while not self.is_done and time.monotonic() < ends:
                 time.sleep(LOOK_S)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # mostly there is none
 
     def go(self) -> None:
         (self.folder / "go").touch()
