@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import urllib.request
-
 from ansible.module_utils.apollo.bench_counters import freshness
+from ansible.module_utils.apollo.bench_server import ask
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -42,16 +41,6 @@ generated_tokens:
 """
 
 
-def counters(url: str, timeout_s: int) -> str | None:
-    """Give the engine's page of counters, past any proxy, or None."""
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with direct.open(f"{url}/metrics", timeout=timeout_s) as answer:
-            return str(answer.read().decode())
-    except (OSError, ValueError):
-        return None
-
-
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -62,7 +51,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     params = module.params
-    pages = [counters(url, params["timeout_s"]) for url in params["urls"]]
+    pages = [ask(f"{url}/metrics", params["timeout_s"])[0] for url in params["urls"]]
     found = [freshness(page, params["probe_tokens_max"]) for page in pages]
     module.exit_json(
         changed=False, fresh=all(fresh for _, fresh in found), generated_tokens=[count for count, _ in found]

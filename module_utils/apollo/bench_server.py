@@ -12,11 +12,11 @@ from ansible.module_utils.apollo.bench_run import Outcome, failed
 ASK_TIMEOUT_S = 10
 
 
-def ask(url: str) -> tuple[str | None, str]:
+def ask(url: str, timeout_s: float = ASK_TIMEOUT_S) -> tuple[str | None, str]:
     """Give the answer's text, or None and the reason."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(url, timeout=ASK_TIMEOUT_S) as answer:
+        with direct.open(url, timeout=timeout_s) as answer:
             return answer.read().decode(), ""
     except (OSError, ValueError) as error:
         return None, f"{url}: {error}"
