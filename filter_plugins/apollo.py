@@ -1,14 +1,18 @@
-"""Adapters from Ansible's filters to the core in module_utils/apollo."""
+"""Adapters from Ansible's filters to the core in module_utils/apollo.
+
+Ansible loads this file anew in the process of every task, whatever filters the task uses: what a filter needs is
+imported when it is called, for otherwise half of the controller's time goes into imports.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ansible.module_utils
-import jsonschema
 import yaml
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.common.yaml import yaml_load
@@ -17,17 +21,17 @@ PROJECT = Path(__file__).resolve().parents[1]
 if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
 
-from ansible.module_utils.apollo import (  # noqa: E402 (needs the path above)
-    bench_energy,
-    choice,
-    engine,
-    fabric,
-    fit,
-    inventory,
-    layout,
-    overview,
-    topology,
-)
+if TYPE_CHECKING:
+    import jsonschema
+
+
+def _core(module: str, function: str) -> Callable[..., Any]:
+    """Name a function of the core that is imported when it is called."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return getattr(importlib.import_module(f"ansible.module_utils.apollo.{module}"), function)(*args, **kwargs)
+
+    return called
 
 
 def _plain_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,6 +76,8 @@ def _entry(path: Path, kind: str) -> dict[str, Any]:
 
 @functools.cache
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    import jsonschema
+
     return jsonschema.Draft202012Validator(_read(PROJECT / "catalog" / "schemas" / f"{kind}.json"))
 
 
@@ -85,6 +91,8 @@ def plan_nodes(names: Sequence[str], hostvars: Mapping[str, Any]) -> list[dict[s
 
 
 def _node(name: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    from ansible.module_utils.apollo import topology
+
     for needed in ("fabric_address", "fabric_interface"):
         if needed not in variables:
             raise ValueError(f"node '{name}' has no {needed}: set it in the inventory's host_vars/{name}.yml")
@@ -100,6 +108,8 @@ def _node(name: str, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 def resolve_plan(request: Mapping[str, Any], hostvars: Mapping[str, Any]) -> dict[str, Any]:
     """Give the layout of the plan that the request's tags, or else its default, ask for."""
+    from ansible.module_utils.apollo import choice, layout
+
     catalog = load_catalog(request["catalog_dirs"])
     chosen = choice.choose_plan(request["tags"], catalog["plans"], request["stages"], request["default"])
     nodes = [layout.Node(**node) for node in plan_nodes(request["nodes"], hostvars)]
@@ -117,6 +127,8 @@ def plan_faults(request: Mapping[str, Any], hostvars: Mapping[str, Any]) -> list
 
 def variable_faults(variables: Mapping[str, Any], roles_path: str, facts: Sequence[str] = ()) -> list[str]:
     """List unknown and missing variables of one host."""
+    from ansible.module_utils.apollo import inventory
+
     specs = {path.parts[-3]: _options(path) for path in sorted(Path(roles_path).glob("*/meta/argument_specs.yml"))}
     return inventory.variable_faults(variables, specs, facts)
 
@@ -131,17 +143,17 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Give Ansible the filters."""
         return {
-            "address_faults": _plain_errors(fabric.address_faults),
-            "cluster_overview": overview.overview,
-            "engine_units": _plain_errors(engine.engine_units),
-            "engine_windows": bench_energy.engine_windows,
-            "fit_report": _plain_errors(fit.fit_report),
-            "keeper_specification": engine.keeper_specification,
+            "address_faults": _plain_errors(_core("fabric", "address_faults")),
+            "cluster_overview": _core("overview", "overview"),
+            "engine_units": _plain_errors(_core("engine", "engine_units")),
+            "engine_windows": _core("bench_energy", "engine_windows"),
+            "fit_report": _plain_errors(_core("fit", "fit_report")),
+            "keeper_specification": _core("engine", "keeper_specification"),
             "load_catalog": _plain_errors(load_catalog),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
-            "run_windows": bench_energy.run_windows,
-            "twin_faults": inventory.twin_faults,
-            "with_energy": bench_energy.with_node_energy,
+            "run_windows": _core("bench_energy", "run_windows"),
+            "twin_faults": _core("inventory", "twin_faults"),
+            "with_energy": _core("bench_energy", "with_node_energy"),
             "variable_faults": _plain_errors(variable_faults),
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +131,9 @@ def test_a_filter_turns_a_wrong_value_into_a_filter_error() -> None:
 def test_misspelt_variable_is_found_in_the_real_roles(project: Path) -> None:
     faults = filters.variable_faults({"plan_node_names": [], "plan_nam": "27b"}, str(project / "roles"))
     assert "variable 'plan_nam' is not known to role plan: did you mean 'plan_name'?" in faults
+
+
+def test_loading_the_filters_imports_neither_the_core_nor_a_library() -> None:
+    code = "import ansible.template, sys; seen = {*sys.modules}; import filter_plugins.apollo; print(*{*sys.modules} - seen)"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert set(found) <= {"filter_plugins", "filter_plugins.apollo"}
