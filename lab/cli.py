@@ -49,18 +49,18 @@ def main() -> int:
     try:
         execute(arguments.command, read_settings(os.environ, ROOT))
     except LabError as error:
-        print(f"bin/lab: {error}", file=sys.stderr)
-        return 1
+        return ended(str(error))
     except (DockerException, requests.RequestException, subprocess.SubprocessError, OSError) as error:
-        print(
-            f"bin/lab: {type(error).__name__}: {' '.join(str(error).split())}: mend that, then start it again",
-            file=sys.stderr,
-        )
-        return 1
+        return ended(f"{type(error).__name__}: {' '.join(str(error).split())}: mend that, then start it again")
     except KeyboardInterrupt:
-        print("bin/lab: interrupted; start it again to go on", file=sys.stderr)
-        return 130
+        return ended("interrupted; start it again to go on", 130)
     return 0
+
+
+def ended(why: str, code: int = 1) -> int:
+    """Say why there is no more to do."""
+    print(f"bin/lab: {why}", file=sys.stderr)
+    return code
 
 
 def execute(command: str, lab: Lab) -> None:
