@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ansible.module_utils
 import yaml
-from ansible.errors import AnsibleFilterError
+from ansible.errors import AnsibleError, AnsibleFilterError
 from ansible.module_utils.common.yaml import yaml_load
+from jinja2 import Undefined, UndefinedError
 
+MAGIC = ("ansible_facts", "group_names", "groups", "hostvars")  # not there while a host's variables are looked at
 PROJECT = Path(__file__).resolve().parents[1]
 if str(PROJECT / "module_utils") not in ansible.module_utils.__path__:
     ansible.module_utils.__path__.append(str(PROJECT / "module_utils"))
@@ -87,6 +90,11 @@ def _read(path: Path) -> Any:
 
 def plan_nodes(names: Sequence[str], hostvars: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Give the nodes as plans see them, from the inventory's variables."""
+    unknown = [name for name in names if name not in hostvars]
+    if unknown:
+        from ansible.module_utils.apollo.names import unknown_name
+
+        raise ValueError(unknown_name("node of plan_node_names", unknown[0], list(hostvars)))
     return [_node(name, hostvars[name]) for name in names]
 
 
@@ -126,15 +134,62 @@ def plan_faults(request: Mapping[str, Any], hostvars: Mapping[str, Any]) -> list
 
 
 def variable_faults(variables: Mapping[str, Any], roles_path: str, facts: Sequence[str] = ()) -> list[str]:
-    """List unknown and missing variables of one host."""
+    """List unknown, missing and unfit variables of one host."""
     from ansible.module_utils.apollo import inventory
 
     specs = {path.parts[-3]: _options(path) for path in sorted(Path(roles_path).glob("*/meta/argument_specs.yml"))}
-    return inventory.variable_faults(variables, specs, facts)
+    known = {name for options in specs.values() for name in options}
+    given = {name: _value(variables, name, known | {*facts, *MAGIC}) if name in known else None for name in variables}
+    return inventory.variable_faults(given, specs, facts)
+
+
+def _value(variables: Mapping[str, Any], name: str, later: Collection[str]) -> Any:
+    """Resolve a variable; what refers to a node's facts or to a role's own variable is not known yet."""
+    from ansible.module_utils.apollo import inventory
+
+    try:
+        return _resolved(variables[name])
+    except (UndefinedError, AnsibleError) as error:
+        why = str(error).splitlines()[0]
+    undefined = re.search(r"'(\w+)' is undefined", why)
+    known_later = undefined[1] in later if undefined else "has no attribute" in why
+    return inventory.LATER if known_later else inventory.Unreadable(undefined[0] if undefined else why)
+
+
+def _resolved(value: Any) -> Any:
+    """Touch all of a value: what is undefined in it says so only then."""
+    if isinstance(value, Mapping):
+        return {key: _resolved(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_resolved(part) for part in value]
+    if isinstance(value, Undefined):
+        str(value)
+    return value
 
 
 def _options(path: Path) -> dict[str, Any]:
-    return dict(_read(path)["argument_specs"]["main"].get("options") or {})
+    """Read a role's options, and which of them are null unless they are set."""
+    options = _read(path)["argument_specs"]["main"].get("options") or {}
+    file = path.parents[1] / "defaults" / "main.yml"
+    defaults = (_read(file) or {}) if file.exists() else {}
+    return {name: {**option, "nullable": defaults.get(name, "") is None} for name, option in options.items()}
+
+
+def stray_faults(inventory_dir: str, groups: Mapping[str, Any]) -> list[str]:
+    """Name files in host_vars and group_vars that belong to no host and no group."""
+    from ansible.module_utils.apollo import inventory
+
+    hosts = {host for members in groups.values() for host in members}
+    return [
+        fault
+        for kind, names in (("host", hosts), ("group", set(groups)))
+        for fault in inventory.stray_faults(_variable_files(Path(inventory_dir) / f"{kind}_vars"), names, kind)
+    ]
+
+
+def _variable_files(directory: Path) -> set[str]:
+    found = [path for path in directory.glob("[!.]*") if path.is_dir() or path.suffix in (".yml", ".yaml", ".json")]
+    return {path.name if path.is_dir() else path.stem for path in found}
 
 
 class FilterModule:
@@ -148,11 +203,13 @@ class FilterModule:
             "engine_units": _plain_errors(_core("engine", "engine_units")),
             "engine_windows": _core("bench_energy", "engine_windows"),
             "fit_report": _plain_errors(_core("fit", "fit_report")),
+            "group_faults": _core("inventory", "group_faults"),
             "keeper_specification": _core("engine", "keeper_specification"),
             "load_catalog": _plain_errors(load_catalog),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
             "run_windows": _core("bench_energy", "run_windows"),
+            "stray_faults": stray_faults,
             "twin_faults": _core("inventory", "twin_faults"),
             "with_energy": _core("bench_energy", "with_node_energy"),
             "variable_faults": _plain_errors(variable_faults),

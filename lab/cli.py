@@ -2,14 +2,17 @@
 
 import argparse
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import docker
+import requests
 from docker.errors import DockerException
 from rich.console import Console
 
-from lab.job import run_job
+from lab.job import alone, run_job
+from lab.networks import refuse_another_subnet
 from lab.removal import other_labs, remove_files, remove_images, take_down
 from lab.rig import Rig
 from lab.settings import Lab, LabError, read_settings
@@ -17,17 +20,17 @@ from lab.status import print_status
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = {
-    "run": "the main job: build, prepare, serve 27b, measure, switch to 397b, measure, report (default)",
-    "up": "the nodes only: adopt those that are there, make the missing ones; no playbook runs",
+    "run": "the main job: both plans prepared, served, measured, judged (default)",
+    "up": "the nodes only: adopt those that are there, make missing ones",
     "fresh": "the nodes only, all made anew and bare",
     "status": "what there is now",
-    "down": "remove the nodes and networks; what was built stays for the next time",
+    "down": "remove nodes and networks; what was built stays for the next time",
     "clean": "remove everything that the lab ever made on this computer",
 }
 EPILOG = """environment:
-  LAB_NAME=apollo-lab  LAB_SUBNET=77   several labs live beside each other if both differ
-  LAB_BASE_IMAGE=ubuntu:24.04          base of the images, instead of what is found out
-  LAB_PRIVILEGED=1                     nodes run privileged, instead of with the rights they need
+  LAB_NAME=apollo-lab  LAB_SUBNET=77   labs live side by side if both differ
+  LAB_BASE_IMAGE=ubuntu:24.04          base of the images, not what is found out
+  LAB_PRIVILEGED=1                     nodes run privileged, not with few rights
 """
 
 
@@ -46,12 +49,18 @@ def main() -> int:
     try:
         execute(arguments.command, read_settings(os.environ, ROOT))
     except LabError as error:
-        print(f"bin/lab: {error}", file=sys.stderr)
-        return 1
+        return ended(str(error))
+    except (DockerException, requests.RequestException, subprocess.SubprocessError, OSError) as error:
+        return ended(f"{type(error).__name__}: {' '.join(str(error).split())}: mend that, then start it again")
     except KeyboardInterrupt:
-        print("bin/lab: interrupted; start it again to go on", file=sys.stderr)
-        return 130
+        return ended("interrupted; start it again to go on", 130)
     return 0
+
+
+def ended(why: str, code: int = 1) -> int:
+    """Say why there is no more to do."""
+    print(f"bin/lab: {why}", file=sys.stderr)
+    return code
 
 
 def execute(command: str, lab: Lab) -> None:
@@ -61,14 +70,18 @@ def execute(command: str, lab: Lab) -> None:
         clean(lab)
         return
     client = connect()
+    if command == "down":
+        with alone(lab):
+            take_down(client, lab)
+        return
+    refuse_another_subnet(client, lab)
     if command == "run":
         run_job(client, lab, console)
     elif command == "status":
         print_status(client, lab, console)
-    elif command == "down":
-        take_down(client, lab)
     else:
-        bring_up(Rig(client, lab), fresh=command == "fresh")
+        with alone(lab):
+            bring_up(Rig(client, lab), fresh=command == "fresh")
 
 
 def connect() -> docker.DockerClient:
@@ -94,8 +107,9 @@ def bring_up(rig: Rig, fresh: bool) -> None:
 
 def clean(lab: Lab) -> None:
     """Remove this lab; and what all labs share, unless another one still uses it."""
-    client = docker.from_env(timeout=300)
-    take_down(client, lab)
+    client = connect()
+    with alone(lab):
+        take_down(client, lab)
     others = other_labs(client, lab)
     remove_files(lab, cache=not others)
     if others:

@@ -11,6 +11,7 @@ SHARED = "shared"
 NODE_NAMES = ("node1", "node2")
 FABRIC_INTERFACE = "ibp65s0"
 NAME_RULE = re.compile(r"[a-z][a-z0-9-]{0,30}")
+SUBNET_RULE = re.compile(r"[1-9][0-9]{0,2}")  # as inventory/lab writes it into addresses: 077 would be another one
 
 
 class LabError(Exception):
@@ -96,7 +97,7 @@ def read_settings(environment: Mapping[str, str], root: Path) -> Lab:
     if not NAME_RULE.fullmatch(name) or name == SHARED:
         raise LabError(f"LAB_NAME is {name!r}: use up to 31 lower-case letters, digits and dashes, a letter first")
     subnet = environment.get("LAB_SUBNET") or "77"
-    if not subnet.isdecimal() or not 1 <= int(subnet) <= 254:
-        raise LabError(f"LAB_SUBNET is {subnet!r}: use a number from 1 to 254")
+    if not SUBNET_RULE.fullmatch(subnet) or int(subnet) > 254:
+        raise LabError(f"LAB_SUBNET is {subnet!r}: use a number from 1 to 254, such as 77")
     cache = Path(environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME") or "/root") / ".cache")
     return Lab(name=name, subnet=int(subnet), root=root, cache=cache / "apollo-lab")

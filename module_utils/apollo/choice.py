@@ -20,7 +20,7 @@ def choose_plan(run_tags: Sequence[str], plans: Iterable[str], stages: Iterable[
             raise ValueError(unknown_name("plan or tag", tag, known | words))
     if len(asked) > 1:
         raise ValueError(f"two plans asked for by tags ({', '.join(asked)}), one can run at a time: name one plan")
-    chosen = asked[0] if asked else default
+    chosen = asked[0] if asked else str(default)  # 27 in an inventory is a number
     if chosen not in known:
         raise ValueError(unknown_name("plan", chosen, known))
     return chosen

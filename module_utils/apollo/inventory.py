@@ -6,6 +6,20 @@ from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from ansible.module_utils.apollo.variable_values import value_faults
+
+MISSPELT = 0.9  # so alike are a name and a known one only when one of them is a slip
+
+
+class Unreadable:
+    """Stands for a variable whose template cannot be resolved, and says why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+LATER = Unreadable("")  # refers to what is known only on the node
+
 
 def variable_faults(
     variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]], facts: Collection[str] = ()
@@ -14,10 +28,10 @@ def variable_faults(
 
     ``roles`` maps a role's name to the options of its argument specification. A variable that
     begins with a role's name must be one of its options, or one of the ``facts`` that roles set;
-    a required option must be there.
+    a required option must be there; a value must have the type of its option.
     """
-    given = {name: value for name, value in variables.items() if name not in facts}
-    return _unknown(given, roles) + _missing(given, roles)
+    names = [name for name in variables if name not in facts]
+    return _unknown(names, roles) + _missing(variables, roles) + _unfit(variables, roles)
 
 
 def twin_faults(addresses: Mapping[str, str], node: str) -> list[str]:
@@ -30,16 +44,48 @@ def twin_faults(addresses: Mapping[str, str], node: str) -> list[str]:
     ]
 
 
-def _unknown(variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    faults = []
-    for name in sorted(variables):
-        role = _owner(name, list(roles))
-        if role is None or name in roles[role]:
-            continue
-        close = get_close_matches(name, list(roles[role]), n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else f"see roles/{role}/defaults/main.yml"
-        faults.append(f"variable '{name}' is not known to role {role}: {remedy}")
+def group_faults(groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say which of the two groups that the story needs is missing or empty, and that there is one gateway."""
+    faults = [
+        f"group {name} has no host, {wanted} expected: fill it in the inventory's hosts file"
+        for name, wanted in (("apollo", "one or more nodes"), ("gateway", "one host"))
+        if not groups.get(name)
+    ]
+    gateways = groups.get("gateway") or []
+    if len(gateways) > 1:
+        faults.append(
+            f"group gateway has {len(gateways)} hosts ({', '.join(gateways)}), one expected: leave one of them"
+        )
     return faults
+
+
+def stray_faults(files: Collection[str], names: Collection[str], kind: str) -> list[str]:
+    """Name the files of variables, such as those in host_vars, that belong to nothing in the inventory."""
+    faults = []
+    for name in sorted(set(files) - set(names)):
+        close = get_close_matches(name, list(names), n=1)
+        remedy = f"did you mean '{close[0]}'?" if close else "rename or remove it"
+        faults.append(f"{kind}_vars/{name} belongs to no {kind} of the inventory: {remedy}")
+    return faults
+
+
+def _unknown(names: Sequence[str], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    faults = []
+    known = [option for options in roles.values() for option in options]
+    for name in sorted(names):
+        role = _owner(name, list(roles))
+        if role is None:
+            faults += _nearly(name, known)
+        elif name not in roles[role]:
+            close = get_close_matches(name, list(roles[role]), n=1)
+            remedy = f"did you mean '{close[0]}'?" if close else f"see roles/{role}/defaults/main.yml"
+            faults.append(f"variable '{name}' is not known to role {role}: {remedy}")
+    return faults
+
+
+def _nearly(name: str, known: Sequence[str]) -> list[str]:
+    close = [] if name in known else get_close_matches(name, known, n=1, cutoff=MISSPELT)
+    return [f"variable '{name}' is not known to any role: did you mean '{found}'?" for found in close]
 
 
 def _owner(name: str, roles: Sequence[str]) -> str | None:
@@ -52,5 +98,21 @@ def _missing(variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]
         f"variable '{name}' is missing: role {role} needs it ({option.get('description', 'no description')})"
         for role, options in sorted(roles.items())
         for name, option in sorted(options.items())
-        if option.get("required") and name not in variables
+        if option.get("required") and (name not in variables or variables[name] in (None, ""))
     ]
+
+
+def _unfit(variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    faults = []
+    for options in roles.values():
+        for name in sorted(set(options) & set(variables)):
+            value, option = variables[name], options[name]
+            if value is LATER:
+                continue
+            if isinstance(value, Unreadable):
+                faults.append(
+                    f"variable '{name}' cannot be read ({value.why}): define what it refers to, or correct it"
+                )
+            elif not (option.get("required") and value in (None, "")):
+                faults += [f"variable {fault}" for fault in value_faults(name, value, option)]
+    return faults

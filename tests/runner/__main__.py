@@ -15,13 +15,13 @@ from tests.runner.summary import Counts, slowest
 
 HELP = """\
 parts:
-  (nothing)             all of it: quick, lab, molecule; under 35 minutes on 2 cores
-  quick                 lint, unit and contract; under 3 minutes, no container engine
+  (nothing)             all of it: quick, lab, molecule; under an hour
+  quick                 lint, unit, contract; three minutes, no container engine
   lint                  ruff, yamllint, mypy, ansible-lint
   unit                  the thinking in module_utils/, and the modules around it
   contract              what the parts of the project promise each other
-  lab                   bin/lab from no node, then: second run unchanged, gateway, report in a browser
-  molecule [SCENARIO]   stories on lab nodes: switch, lifecycle, rollback, gateway, default
+  lab                   bin/lab from no node, second run unchanged, report
+  molecule [SCENARIO]   stories on lab nodes: switch, lifecycle, prepare, ...
 """
 
 

@@ -28,3 +28,8 @@ def test_unknown_tag_names_the_closest() -> None:
 def test_unknown_default_is_refused() -> None:
     with pytest.raises(ValueError, match="plan '28b' is not known"):
         choose_plan(["all"], PLANS, STAGES, "28b")
+
+
+def test_plan_that_yaml_reads_as_a_number_is_just_unknown() -> None:
+    with pytest.raises(ValueError, match="plan '27' is not known"):
+        choose_plan([], PLANS, STAGES, 27)  # type: ignore[arg-type] # what an inventory may hold

@@ -134,6 +134,20 @@ def test_misspelt_variable_is_found_in_the_real_roles(project: Path) -> None:
 
 
 def test_loading_the_filters_imports_neither_the_core_nor_a_library() -> None:
-    code = "import ansible.template, sys; seen = {*sys.modules}; import filter_plugins.apollo; print(*{*sys.modules} - seen)"
+    code = "import ansible.template, sys; seen = {*sys.modules}; import filter_plugins.apollo"
+    code += "; print(*{*sys.modules} - seen)"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert set(found) <= {"filter_plugins", "filter_plugins.apollo"}
+
+
+def test_plan_that_counts_an_unknown_node_is_refused() -> None:
+    (fault,) = filters.plan_faults(request(["27b"], nodes=("n0", "n9")), HOSTVARS)
+    assert fault.startswith("node of plan_node_names 'n9' is not known: choose one of n0, n1")
+
+
+def test_files_of_variables_are_compared_with_the_inventory(tmp_path: Path) -> None:
+    for name in ("host_vars/n1.yml", "host_vars/n2.yml", "group_vars/all/x.yml", "group_vars/al.yml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("", encoding="utf-8")
+    faults = filters.stray_faults(str(tmp_path), {"all": ["n1"]})
+    assert [fault.split()[0] for fault in faults] == ["host_vars/n2", "group_vars/al"]

@@ -37,7 +37,7 @@ def test_a_name_that_docker_or_the_labels_cannot_carry_is_refused(name: str) -> 
         read_settings({"LAB_NAME": name}, ROOT)
 
 
-@pytest.mark.parametrize("subnet", ["0", "255", "-1", "7.5", "abc"])
+@pytest.mark.parametrize("subnet", ["0", "255", "-1", "7.5", "abc", "077", "٣", "87 ", "10.87.0"])
 def test_a_subnet_that_is_no_byte_is_refused(subnet: str) -> None:
     with pytest.raises(LabError, match="LAB_SUBNET is"):
         read_settings({"LAB_SUBNET": subnet}, ROOT)
