@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from ansible.module_utils.apollo import driver, gpu, packages, pci
+from ansible.module_utils.apollo import apt_view, driver, gpu, packages, pci
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -40,6 +41,16 @@ options:
     description: Whether offers for packages that are already installed are judged, too.
     type: bool
     default: false
+  look_up:
+    description: Whether the offers for missing packages are fetched anew, into a folder beside the system that is
+      removed again. Where no list of the wanted origin can be fetched, those that the system has count.
+    type: bool
+    default: false
+  sources:
+    description: Sources that this node is to get and may not have yet, as deb822 fields in snake case; for O(look_up).
+    type: list
+    elements: dict
+    default: []
 attributes:
   check_mode:
     support: full
@@ -112,6 +123,7 @@ foreign:
   elements: str
 """
 
+SOURCES = Path("/etc/apt")
 KERNEL = Path("/proc/sys/kernel/osrelease")
 KERNELS = Path("/boot")
 MODULES = Path("/sys/module")
@@ -125,6 +137,8 @@ ARGUMENTS = {
     "packages": {"type": "list", "elements": "str", "default": []},
     "kernel_packages": {"type": "list", "elements": "str", "default": []},
     "upgrade": {"type": "bool", "default": False},
+    "look_up": {"type": "bool", "default": False},
+    "sources": {"type": "list", "elements": "dict", "default": []},
 }
 
 
@@ -166,22 +180,48 @@ def status(module: AnsibleModule, names: Iterable[str]) -> dict[str, packages.In
     return packages.parse_status(module.run_command(["dpkg-query", "--show", layout, *names])[1])
 
 
-def policies(module: AnsibleModule, names: Iterable[str]) -> dict[str, packages.Policy]:
-    """Ask apt what it would do with packages."""
-    return packages.parse_policies(module.run_command(["apt-cache", "policy", *names])[1])
+def lay_out(module: AnsibleModule, folder: Path) -> None:
+    """Put the system's sources, and those that are to come, into a view beside the system."""
+    for place in apt_view.FOLDERS:
+        (folder / place).mkdir(parents=True)
+    (folder / "sources.list").write_text(read(SOURCES / "sources.list") + "\n")
+    for path in (SOURCES / "sources.list.d").glob("*"):
+        if apt_view.counts(path.name):
+            (folder / "sources" / path.name).write_text(read(path) + "\n")
+    wanted = module.params["sources"]
+    keys = [str(source["signed_by"]) for source in wanted if Path(str(source.get("signed_by", "-"))).is_file()]
+    (folder / "sources" / apt_view.OWN).write_text(apt_view.stanzas(wanted, keys))
+    (folder / "preferences").write_text(apt_view.pin(module.params["packages"], module.params["origin"]))
+    folder.chmod(0o755)  # apt fetches as a user of its own
 
 
-def offers(
-    module: AnsibleModule, found: dict[str, packages.Policy], names: Iterable[str]
-) -> dict[str, driver.Offer | None]:
+def offered(module: AnsibleModule, names: list[str], missing: Iterable[str]) -> packages.Offered:
+    """Ask apt what it would do with packages; for missing ones, where that is wanted, from lists fetched beside it."""
+    if not (missing and module.params["look_up"]):
+        return ask(module, names)
+    with tempfile.TemporaryDirectory() as name:
+        lay_out(module, Path(name))
+        view = apt_view.options(name)
+        fetch = ["timeout", str(apt_view.LIMIT_S), "apt-get", *view, *apt_view.PATIENCE, "--quiet", "update"]
+        module.run_command(fetch)  # the lists tell how it ended
+        fetched = ask(module, names, view)
+    return fetched if fetched.publishes(module.params["origin"]) else ask(module, names)
+
+
+def ask(module: AnsibleModule, names: list[str], view: Iterable[str] = ()) -> packages.Offered:
+    """Read the policies of packages and the origins of their sources."""
+    policy = ["apt-cache", *view, "policy"]
+    origins = packages.parse_origins(module.run_command(policy)[1])
+    return packages.Offered(packages.parse_policies(module.run_command([*policy, *names])[1]), origins)
+
+
+def offers(module: AnsibleModule, found: packages.Offered, names: Iterable[str]) -> dict[str, driver.Offer | None]:
     """Give what apt would install for each package; nothing at all before apt has any list of the wanted origin."""
-    origins = packages.parse_origins(module.run_command(["apt-cache", "policy"])[1])
-    publishers = {origin for source, origin in origins.items() if source != packages.LOCAL}
-    if not publishers or (module.params["origin"] and module.params["origin"] not in publishers):
+    if not found.publishes(module.params["origin"]):
         return {}
-    known = ((name, found.get(name, packages.Policy())) for name in names)
+    known = ((name, found.policies.get(name, packages.Policy())) for name in names)
     return {
-        name: driver.Offer(policy.candidate, packages.origin_of(policy, origins)) if policy.candidate else None
+        name: driver.Offer(policy.candidate, packages.origin_of(policy, found.origins)) if policy.candidate else None
         for name, policy in known
     }
 
@@ -197,12 +237,12 @@ def userspace(installed: dict[str, packages.Installed]) -> str:
     return gpu.upstream_version(versions[0]) if versions else ""
 
 
-def inspect(module: AnsibleModule) -> tuple[driver.State, dict[str, packages.Policy], dict[str, packages.Installed]]:
+def inspect(module: AnsibleModule) -> tuple[driver.State, Mapping[str, packages.Policy], dict[str, packages.Installed]]:
     """Read everything from the node."""
     wanted, beside = module.params["packages"], module.params["kernel_packages"]
     installed = status(module, [*wanted, *beside, BUILT, LIBRARY, FOREIGN])
-    found = policies(module, [*wanted, *beside])
     missing = tuple(name for name in wanted if name not in installed)
+    found = offered(module, [*wanted, *beside], missing)
     running = read(KERNEL)
     following = next_kernel() or running
     seen = board()
@@ -222,7 +262,7 @@ def inspect(module: AnsibleModule) -> tuple[driver.State, dict[str, packages.Pol
         kernels=tuple(name for name in beside if name in installed),
         offers=offers(module, found, judged(module, installed, missing)),
     )
-    return state, found, installed
+    return state, found.policies, installed
 
 
 def judged(module: AnsibleModule, installed: Iterable[str], missing: Iterable[str]) -> list[str]:

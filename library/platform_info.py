@@ -55,6 +55,11 @@ memlock_kib:
   description: Memory that this session may lock, in KiB; null when there is no limit.
   returned: always
   type: int
+line:
+  description: The same in one line; what the kernel does not tell is unknown there.
+  returned: always
+  type: str
+  sample: CPU governor performance, IOMMU passes through, ACS redirects on 0 bridges, locked memory unlimited
 advice:
   description: What costs speed, a line each with value, limit and remedy.
   returned: always
@@ -91,7 +96,7 @@ def main() -> None:
     """Read, advise, report."""
     module = AnsibleModule(argument_spec={}, supports_check_mode=True)
     seen = inspect(module)
-    module.exit_json(changed=False, advice=host.advice(seen), **asdict(seen))
+    module.exit_json(changed=False, line=host.line(seen), advice=host.advice(seen), **asdict(seen))
 
 
 if __name__ == "__main__":

@@ -66,6 +66,11 @@ volumes:
   returned: always
   type: list
   elements: dict
+line:
+  description: The volumes in one line.
+  returned: always
+  type: str
+  sample: /models 3840.8 GB xfs mounted
 faults:
   description: Why volumes are refused, a line each with value, limit and remedy.
   returned: always
@@ -126,6 +131,7 @@ def main() -> None:
     module.exit_json(
         changed=False,
         volumes=[told for told, _ in reports],
+        line=storage.line(told for told, _ in reports),
         faults=[*storage.doubles(volumes), *(reason for _, reason in reports if reason)],
     )
 

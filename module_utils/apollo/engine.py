@@ -25,7 +25,7 @@ class Container:
     """What all engines' containers of a site have in common."""
 
     image: str
-    gpu_arguments: tuple[str, ...] = ("--gpus", "{gpus}")
+    gpu_arguments: tuple[str, ...] = ("--runtime=nvidia", "--env=NVIDIA_VISIBLE_DEVICES={gpus}")
     ulimits: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ def _hash(told: Any) -> str:
 
 
 def _command(engine: Mapping[str, Any], common: Container) -> list[str]:
-    gpus = "all" if engine["all_gpus"] else f'"device={",".join(map(str, engine["gpus"]))}"'
+    gpus = "all" if engine["all_gpus"] else ",".join(map(str, engine["gpus"]))
     return [
         f"--name={engine['name']}",
         "--init",

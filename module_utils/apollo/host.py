@@ -39,6 +39,21 @@ def unique(values: Iterable[str]) -> tuple[str, ...] | None:
     return tuple(sorted(set(values))) or None
 
 
+def line(host: Host) -> str:
+    """Tell in one line what is so; what the kernel does not tell is said to be unknown."""
+    governor = ", ".join(host.governors) if host.governors else "unknown"
+    iommu = "unknown" if host.iommu_units is None else _iommu(host)
+    bridges = "unknown" if host.acs_bridges is None else f"redirects on {host.acs_bridges} bridges"
+    memory = "unlimited" if host.memlock_kib is None else f"{host.memlock_kib} KiB"
+    return f"CPU governor {governor}, IOMMU {iommu}, ACS {bridges}, locked memory {memory}"
+
+
+def _iommu(host: Host) -> str:
+    if not host.iommu_units:
+        return "off"
+    return "passes through" if host.iommu_passthrough else "translates"
+
+
 def advice(host: Host) -> list[str]:
     """List what costs speed, a line each with value, limit and remedy."""
     found = []

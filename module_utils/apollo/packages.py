@@ -28,6 +28,19 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class Offered:
+    """What apt says about packages, and who published each of its sources."""
+
+    policies: Mapping[str, Policy]
+    origins: Mapping[str, str]
+
+    def publishes(self, origin: str) -> bool:
+        """Say whether there is a list of this origin; an empty name is any."""
+        publishers = {name for source, name in self.origins.items() if source != LOCAL}
+        return origin in publishers if origin else bool(publishers)
+
+
+@dataclass(frozen=True)
 class Installed:
     """A package as dpkg knows it."""
 

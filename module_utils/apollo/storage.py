@@ -6,11 +6,13 @@ Only a device without a trace of anybody's data is ever prepared; what carries o
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 MOUNTED, MOUNT, PREPARE, REFUSE = "mounted", "mount", "prepare", "refuse"
 LABEL_LENGTH = 12
+_STEPS = {MOUNTED: "mounted", MOUNT: "not mounted", PREPARE: "without a filesystem", REFUSE: "refused"}
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,19 @@ def _by_content(signatures: tuple[Signature, ...], volume: Volume) -> Verdict:
         f"holds {held}, an empty device or {volume.filesystem} with label {label} expected: nothing is erased, "
         "label it, wipe it by hand (wipefs), or name another device in",
     )
+
+
+def line(volumes: Iterable[Mapping[str, Any]]) -> str:
+    """Tell in one line where the volumes are, as the module reports them."""
+    told = [
+        f"{entry['path']} {_size(entry['size_bytes'])} {entry['filesystem']} {_STEPS[entry['step']]}"
+        for entry in volumes
+    ]
+    return ", ".join(told) or "no volume named"
+
+
+def _size(size_bytes: int | None) -> str:
+    return "of unknown size" if size_bytes is None else f"{size_bytes / 1e9:.1f} GB"
 
 
 def doubles(volumes: tuple[Volume, ...]) -> list[str]:

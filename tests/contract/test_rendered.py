@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible.module_utils.apollo import packages
 
+from tests.support import subnet
 from tests.support.playbook import run_playbook
 
 KEY = "a-key-of-a-test-of-32-characters"
 PLANS = ("27b", "397b")
 SYSTEM_UNITS = Path("/usr/lib/systemd/system")
+RUNTIME_VARIABLES = Path(__file__).parents[2] / "roles/container_runtime/vars/main.yml"
 
 
 def need(program: str) -> None:
@@ -63,12 +68,29 @@ def test_docker_accepts_its_configuration(rendered: Path, tmp_path: Path) -> Non
     settings = json.loads((rendered / "daemon.json").read_text())
     assert settings["runtimes"]["nvidia"]["path"] == "nvidia-container-runtime"
     assert "live-restore" not in settings
-    need("dockerd")
-    if "--validate" not in said("dockerd", "--help"):
-        pytest.skip("this dockerd is older than 23 and cannot check a file without starting on it")
     file = tmp_path / "daemon.json"
     file.write_text(json.dumps({**settings, "data-root": str(tmp_path / "data")}))
-    assert "configuration OK" in said("dockerd", "--validate", "--config-file", file)
+    assert not check_by_dockerd(file).returncode
+
+
+def test_docker_refuses_a_misspelt_key(rendered: Path, tmp_path: Path) -> None:
+    file = tmp_path / "daemon.json"
+    file.write_text((rendered / "daemon.json").read_text().replace('"log-driver"', '"log-drivers"'))
+    done = check_by_dockerd(file)
+    assert done.returncode
+    assert "log-drivers" in done.stdout + done.stderr
+
+
+def check_by_dockerd(file: Path) -> subprocess.CompletedProcess[str]:
+    """Check as the role does: by an option of dockerd from version 23 on, before that by its start as nobody."""
+    need("dockerd")
+    command = "dockerd --validate --config-file=%s"
+    if "--validate" not in said("dockerd", "--help"):
+        if os.geteuid():
+            pytest.skip("a dockerd older than 23 is asked as nobody, and only root can become nobody")
+        command = yaml.safe_load(RUNTIME_VARIABLES.read_text())["__container_runtime_validate_old"]
+    words = shlex.split(command.replace("%s", str(file)))
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 OFFERS = {
@@ -144,8 +166,46 @@ def test_the_shell_reads_the_subnet_managers_port(rendered: Path) -> None:
     assert said("sh", "-euc", f'. {rendered / "opensm.default"}; echo "$PORTS"') == "0x506b4b0300aabbcc\n"
 
 
+@pytest.fixture(scope="session")
+def opensm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree with the distribution's own opensm and its simulator of a cable."""
+    need("apt-get")
+    tree = tmp_path_factory.mktemp("opensm")
+    if reason := subnet.unpack(tree):
+        pytest.skip(f"no opensm of the distribution: {reason}")
+    return tree
+
+
+def managed(opensm: Path, rendered: Path, work: Path, **replaced: str) -> subnet.Sweep:
+    """One sweep by the command that the unit runs; the partition's words may be replaced."""
+    partitions = (rendered / "partitions.conf").read_text()
+    for old, new in replaced.items():
+        partitions = partitions.replace(old, new)
+    (work / "partitions.conf").write_text(partitions)
+    unit = (rendered / "opensm@.service.conf").read_text()
+    command = re.findall(r"^ExecStart=(\S.*)$", unit, re.MULTILINE)[0]
+    return subnet.sweep(opensm, work, command.replace("/etc/opensm/partitions.conf", str(work / "partitions.conf")))
+
+
+def test_opensm_manages_a_subnet_as_its_unit_starts_it(opensm: Path, rendered: Path, tmp_path: Path) -> None:
+    seen = managed(opensm, rendered, tmp_path)
+    assert seen.code == 0
+    assert "Priority = 14" in seen.printed
+    assert "Guid <0x506b4b0300aabbcc>" in seen.printed
+    assert "SUBNET UP" in seen.log
+    assert not [line for line in seen.log.splitlines() if "PARSE" in line or "ERR" in line]
+
+
+def test_opensm_tells_a_misspelt_word_of_the_partition(opensm: Path, rendered: Path, tmp_path: Path) -> None:
+    assert "unrecognized partition flag 'mtuu'" in managed(opensm, rendered, tmp_path, mtu="mtuu").log
+
+
+def test_opensm_refuses_an_option_that_it_does_not_know(opensm: Path, tmp_path: Path) -> None:
+    assert "unrecognized option '--rank'" in subnet.sweep(opensm, tmp_path, "/usr/sbin/opensm --rank 14").printed
+
+
 def test_the_partition_lets_every_node_talk_to_every_other(rendered: Path) -> None:
-    """As opensm's documentation of the file has it: NAME=KEY, flags : MEMBERS; it has no checker of its own."""
+    """As opensm's documentation of the file has it: NAME=KEY, flags : MEMBERS."""
     lines = [
         line for line in (rendered / "partitions.conf").read_text().splitlines() if line and not line.startswith("#")
     ]
@@ -172,7 +232,7 @@ def lay_out(rendered: Path, root: Path) -> list[str]:
     target = root / "etc" / "systemd" / "system"
     target.mkdir(parents=True)
     shutil.copytree(SYSTEM_UNITS, root / "usr/lib/systemd/system", symlinks=True)
-    for foreign in ("docker", "nvidia-persistenced", "opensm@"):
+    for foreign in ("docker", "nvidia-persistenced", "opensm", "opensm@"):
         (target / f"{foreign}.service").write_text("[Service]\nType=exec\nExecStart=/usr/bin/true\n")
     for drop_in in rendered.glob("*.service.conf"):
         (target / f"{drop_in.stem}.d").mkdir()

@@ -76,3 +76,10 @@ def test_role_names_no_inventory_group(role: str) -> None:
     for path in house.under(f"roles/{role}"):
         found = re.search(r"groups\[['\"]\w+['\"]\]|groups\.\w+", path.read_text())
         assert found is None, f"{house.name(path)}: {found and found.group()} (pass the group as a variable)"
+
+
+def test_the_proof_of_gpus_asks_for_them_as_the_engines_do() -> None:
+    engines = defaults("vllm_server")["vllm_server_gpu_runtime_arguments"]
+    assert [word.format(gpus="all") for word in engines] == defaults("container_runtime")[
+        "container_runtime_probe_arguments"
+    ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo import apt_view
 
 driver_info = importlib.import_module("driver_info")
 
@@ -99,3 +100,74 @@ def test_secure_boot_and_fabric_manager_are_seen(run_module: RunModule, node: No
     result = run_module("driver_info", **ASKED)
     assert result["foreign"] == ["nvidia-fabricmanager-580"]
     assert result["reasons"][0].startswith("Secure Boot is on and nvidia-dkms-580-server builds unsigned modules")
+
+
+VIEW = """#!/bin/sh
+case "$*" in *Dir::State::lists=*) cat <<'END'
+{view}END
+;; *) cat <<'END'
+{system}END
+esac
+"""
+TO_COME = {
+    "name": "The archive",
+    "types": "deb",
+    "uris": "http://archive.example",
+    "suites": "noble",
+    "signed_by": "/x",
+}
+
+
+def answers_by_view(tmp_path: Path, view: str, system: str) -> None:
+    """Let apt answer one thing from lists beside the system and another from the system's own; keep what it read."""
+    (tmp_path / "bin/apt-cache").write_text(VIEW.format(view=view, system=system))
+    fetch = tmp_path / "bin/apt-get"
+    keep = f'*sourceparts=*) cat "${{word#*parts=}}"/* >{tmp_path}/read'
+    fetch.write_text(f"#!/bin/sh\nfor word; do case $word in {keep};; esac; done\n")
+    fetch.chmod(0o755)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_bare_node_is_refused_a_branch_by_lists_beside_the_system(
+    run_module: RunModule, node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check: bool
+) -> None:
+    node("bin/dpkg-query", BARE)
+    node("apt/sources.list.d/libnvidia-container.list", "deb http://leftover.example /\n")
+    node("apt/sources.list.d/site.list", "deb http://site.example /\n")
+    monkeypatch.setattr(driver_info, "SOURCES", tmp_path / "apt")
+    answers_by_view(tmp_path, view=ORIGINS, system=" 100 /var/lib/dpkg/status\n     release a=now\n")
+    for _ in range(2):
+        result = run_module("driver_info", check=check, look_up=True, sources=[TO_COME], **ASKED)
+        assert (result["changed"], result["step"]) == (False, "refuse")
+        assert result["reasons"][0].startswith("package nvidia-utils-580-server is offered by no source")
+    read = (tmp_path / "read").read_text()
+    assert "Uris: http://archive.example" in read
+    assert "site.example" in read
+    assert "leftover" not in read
+
+
+def test_lists_of_the_system_count_where_none_can_be_fetched(run_module: RunModule, node: Node, tmp_path: Path) -> None:
+    node("bin/dpkg-query", BARE)
+    offered = "".join(POLICY.format(name, "(none)", "580.173.02") for name in SET)
+    answers_by_view(tmp_path, view="", system=ORIGINS + offered)
+    result = run_module("driver_info", look_up=True, **ASKED)
+    assert (result["step"], result["offered"]) == ("install", True)
+
+
+@pytest.mark.usefixtures("node")
+def test_nothing_is_fetched_for_a_driver_that_is_there(run_module: RunModule, tmp_path: Path) -> None:
+    answers_by_view(tmp_path, view="", system=ORIGINS)
+    run_module("driver_info", look_up=True, **ASKED)
+    assert not (tmp_path / "read").exists()
+
+
+def test_source_without_its_key_is_read_without_it() -> None:
+    assert apt_view.stanzas([TO_COME], []) == (
+        "Types: deb\nUris: http://archive.example\nSuites: noble\nTrusted: yes\n"
+    )
+    assert apt_view.stanzas([{**TO_COME, "trusted": False}], ["/x"]).endswith("Signed-By: /x\nTrusted: no\n")
+
+
+def test_view_prefers_the_drivers_origin_where_one_is_asked_for() -> None:
+    assert "Pin: release o=Ubuntu" in apt_view.pin(SET, "Ubuntu")
+    assert apt_view.pin(SET, "") == ""

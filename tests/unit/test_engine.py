@@ -10,7 +10,7 @@ from ansible.module_utils.apollo import engine
 
 CONTAINER = {
     "image": "engine:1",
-    "gpu_arguments": ["--gpus", "{gpus}"],
+    "gpu_arguments": ["--runtime=nvidia", "--env=NVIDIA_VISIBLE_DEVICES={gpus}"],
     "ulimits": ["memlock=-1"],
     "devices": ["/dev/infiniband"],
     "volumes": ["/models:/models:ro"],
@@ -126,8 +126,8 @@ def test_host_processes_stay_out_of_sight() -> None:
 
 
 def test_whole_node_takes_all_gpus_and_a_part_is_named() -> None:
-    assert "all" in unit()["argv"]
-    assert '"device=1,3"' in unit(gpus=[1, 3], all_gpus=False)["argv"]
+    assert "--env=NVIDIA_VISIBLE_DEVICES=all" in unit()["argv"]
+    assert "--env=NVIDIA_VISIBLE_DEVICES=1,3" in unit(gpus=[1, 3], all_gpus=False)["argv"]
 
 
 def test_part_of_a_node_stays_next_to_its_gpus() -> None:

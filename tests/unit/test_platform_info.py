@@ -61,3 +61,22 @@ def test_each_setting_that_costs_speed_has_its_line(run_module: RunModule, node:
 
 def test_limit_of_locked_memory_is_told() -> None:
     assert host.advice(host.Host(memlock_kib=8192))[0].startswith("sessions may lock 8192 KiB of memory, unlimited")
+
+
+@pytest.mark.parametrize(
+    ("seen", "line"),
+    [
+        (host.Host(), "CPU governor unknown, IOMMU unknown, ACS unknown, locked memory unlimited"),
+        (
+            host.Host(("performance",), 2, True, 0, 64),
+            "CPU governor performance, IOMMU passes through, ACS redirects on 0 bridges, locked memory 64 KiB",
+        ),
+        (
+            host.Host(("powersave",), 2, False, 3),
+            "CPU governor powersave, IOMMU translates, ACS redirects on 3 bridges, locked memory unlimited",
+        ),
+        (host.Host(iommu_units=0), "CPU governor unknown, IOMMU off, ACS unknown, locked memory unlimited"),
+    ],
+)
+def test_one_line_tells_what_is_so(seen: host.Host, line: str) -> None:
+    assert host.line(seen) == line

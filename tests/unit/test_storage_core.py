@@ -88,3 +88,10 @@ def test_what_is_asked_for_twice_is_told() -> None:
 def test_label_fits_every_filesystem() -> None:
     assert storage.label_of("/models/") == "apollo-model"
     assert len(storage.label_of("/srv/apollo/data")) <= 12
+
+
+def test_one_line_tells_where_the_volumes_are() -> None:
+    told = {"path": "/models", "size_bytes": 3_840_755_982_336, "filesystem": "xfs", "step": "mounted"}
+    assert storage.line([told]) == "/models 3840.8 GB xfs mounted"
+    assert storage.line([{**told, "size_bytes": None, "step": "refuse"}]) == "/models of unknown size xfs refused"
+    assert storage.line([]) == "no volume named"
