@@ -25,6 +25,7 @@ from ansible.module_utils.apollo import (  # noqa: E402 (needs the path above)
     fit,
     inventory,
     layout,
+    machine_facts,
     overview,
     topology,
 )
@@ -133,6 +134,7 @@ class FilterModule:
         return {
             "address_faults": _plain_errors(fabric.address_faults),
             "cluster_overview": overview.overview,
+            "engine_starts": machine_facts.engine_starts,
             "engine_units": _plain_errors(engine.engine_units),
             "engine_windows": bench_energy.engine_windows,
             "fit_report": _plain_errors(fit.fit_report),

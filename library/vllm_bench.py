@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_command, bench_run, bench_spool
+from ansible.module_utils.apollo import bench_command, bench_run, bench_spool, machine_facts
 from ansible.module_utils.apollo.bench_figures import Point
 from ansible.module_utils.apollo.bench_server import ask, find_wrong_server, read_answer
 from ansible.module_utils.basic import AnsibleModule
@@ -62,6 +62,7 @@ options:
     description: Directory on this node that the resident client was started with.
     type: path
     required: true
+  state_directory: {type: path, default: /run/apollo, description: Where the engines' keepers tell their state.}
   watch_s:
     description: Seconds between two looks at the server's gauges during the load.
     type: float
@@ -195,6 +196,8 @@ class Bench:
         record["versions"] = {"server": server, "client": stamps.get("client_version")}
         record["engine_log"] = self.engine_log(endpoint) if ENGINE_GONE & set(outcome.reasons) else []
         record["raw"] = self.raw
+        kept = Path(self.params["state_directory"]) / f"{endpoint['name']}.json"
+        record["engine_start"] = machine_facts.engine_start(bench_spool.read_json(kept))
         return record
 
     def engine_log(self, endpoint: dict[str, Any]) -> list[str]:
@@ -258,6 +261,7 @@ OPTIONS = {
     "only_prepare": {"type": "bool", "default": False},
     "not_ready": {"type": "str", "default": ""},
     "work_path": {"type": "path", "required": True},
+    "state_directory": {"type": "path", "default": "/run/apollo"},
     "watch_s": {"type": "float", "default": 2},
     "stall_s": {"type": "float", "default": 300},
     "client_timeout_s": {"type": "int", "default": 300},
