@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import machine_facts_info
 import pytest
 from ansible.module_utils.apollo import machine_facts as core
 from ansible.module_utils.apollo.judge_facts import Fact, read_facts
@@ -67,7 +66,7 @@ def test_a_node_tells_what_acceptance_left(
     left = tmp_path / "accepted.json"
     left.write_text(json.dumps({"facts": [BANDWIDTH, {**BANDWIDTH, "metric": "of_another_version"}]}))
     for check in (False, True):
-        told = run_module(machine_facts_info, check, node="node1", accepted=str(left))
+        told = run_module("machine_facts_info", check, node="node1", accepted=str(left))
         assert not told["changed"]
         assert [fact["metric"] for fact in told["facts"]] == ["gpu_init_s", "ib_bandwidth_gbps"]
 
@@ -76,5 +75,5 @@ def test_a_node_that_accepted_nothing_tells_only_its_gpus(
     run_module: RunModule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AnsibleModule, "run_command", lambda *_, **__: (0, "", ""))
-    told = run_module(machine_facts_info, node="node1", accepted=str(tmp_path / "none"))
+    told = run_module("machine_facts_info", node="node1", accepted=str(tmp_path / "none"))
     assert [(fact["metric"], fact["value"]) for fact in told["facts"]] == [("gpu_init_s", None)]
