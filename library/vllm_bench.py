@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import tarfile
 import time
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 from ansible.module_utils.apollo import bench_command, bench_run, bench_spool, machine_facts
 from ansible.module_utils.apollo.bench_figures import Point
-from ansible.module_utils.apollo.bench_server import ask, find_wrong_server, read_answer
+from ansible.module_utils.apollo.bench_server import find_wrong_server, read_answer
+from ansible.module_utils.apollo.direct_page import ask
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -50,10 +52,6 @@ options:
       port: {type: int, required: true, description: Port that is free on that node.}
       names: {type: list, elements: str, required: true, description: All endpoints that are driven at this point.}
       timeout_s: {type: int, required: true, description: Seconds to wait for the others.}
-  only_prepare:
-    description: Hand the point to the client, so that it makes its prompts while the engines start, and do not wait.
-    type: bool
-    default: false
   not_ready:
     description: Why the engines could not be made ready. When not empty, nothing is measured and this is recorded.
     type: str
@@ -130,13 +128,9 @@ class Bench:
 
     def prepare(self) -> None:
         """Hand every job over that does not wait already."""
-        met = self.params["barrier"]
-        watched = bench_command.Watched(self.params["watch_s"], self.params["stall_s"])
-        for endpoint in self.params["endpoints"]:
-            place = met["names"].index(endpoint["name"]), len(met["names"])
-            barrier = bench_command.Barrier(met["address"], met["port"], *place, met["timeout_s"])
-            asked = self.point, self.params["attempt"], barrier, watched, str(self.spool)
-            self.jobs[endpoint["name"]].prepare(bench_command.task(endpoint, *asked))
+        wanted = bench_command.tasks(self.params["endpoints"], self.params, self.point, str(self.spool))
+        for name, task in wanted.items():
+            self.jobs[name].prepare(task)
 
     def refusals(self) -> dict[str, bench_run.Outcome]:
         """Endpoints that cannot be measured. One is enough: the others would wait at the barrier in vain."""
@@ -220,8 +214,19 @@ class Bench:
         with tarfile.open(archive, "w:gz", compresslevel=6) as packed:
             for name, job in self.jobs.items():
                 for path in sorted(job.folder.iterdir()) if job.folder.is_dir() else []:
-                    packed.add(path, arcname=f"{name}/{path.name}")
+                    add(packed, path, f"{name}/{path.name}")
         return str(archive)
+
+
+def add(packed: tarfile.TarFile, path: Path, name: str) -> None:
+    """As it is at this moment: a client that was not told to go on still works in its folder."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return
+    about = tarfile.TarInfo(name)
+    about.size, about.mtime = len(content), int(time.time())
+    packed.addfile(about, io.BytesIO(content))
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
@@ -258,7 +263,6 @@ OPTIONS = {
     "point": {"type": "dict", "required": True},
     "attempt": {"type": "int", "default": 1},
     "barrier": {"type": "dict", "required": True, "options": BARRIER},
-    "only_prepare": {"type": "bool", "default": False},
     "not_ready": {"type": "str", "default": ""},
     "work_path": {"type": "path", "required": True},
     "state_directory": {"type": "path", "default": "/run/apollo"},
@@ -275,9 +279,6 @@ def main() -> None:
     nothing: dict[str, Any] = {"records": [], "summary": "not measured in check mode", "archive": "", "raw": ""}
     if module.check_mode:
         module.exit_json(changed=False, **nothing)
-    if module.params["only_prepare"]:
-        Bench(module).prepare()
-        module.exit_json(changed=False, **{**nothing, "summary": "handed to the client"})
     module.exit_json(changed=True, **run(module))
 
 

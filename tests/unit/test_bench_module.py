@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo import bench_command, bench_spool
+from ansible.module_utils.apollo.bench_run import read_point
 
 from tests.conftest import RunModule
 from tests.support import bench_samples as samples
@@ -154,10 +156,11 @@ def test_a_job_that_was_prepared_is_not_handed_over_again(
     run_module: RunModule, tmp_path: Path, url: str, client: StandIn
 ) -> None:
     client.leave_a_valid_run()
-    told = run_module("vllm_bench", **options(tmp_path, url, only_prepare=True))
-    assert (told["changed"], told["records"]) == (False, [])
-    record = record_of(run_module("vllm_bench", **options(tmp_path, url)))
-    assert record["status"] == "valid"
+    asked = options(tmp_path, url)
+    load = {"attempt": 1, "watch_s": 2.0, "stall_s": 300.0, **asked}
+    jobs = bench_command.tasks(asked["endpoints"], load, read_point(asked["point"]), asked["work_path"])
+    assert bench_spool.Job(tmp_path / "work", "vllm-27b-0").prepare(jobs["vllm-27b-0"])
+    assert record_of(run_module("vllm_bench", **asked))["status"] == "valid"
     assert len(client.tasks) == 1
 
 
@@ -186,6 +189,18 @@ def test_a_server_that_is_not_there_is_not_measured(run_module: RunModule, tmp_p
     record = record_of(run_module("vllm_bench", **options(tmp_path, "http://127.0.0.1:9")))
     assert record["reasons"] == ["server_not_ready"]
     assert record["engine_log"] == ["torch.OutOfMemoryError: CUDA out of memory"]
+
+
+def test_a_file_that_its_client_takes_away_meanwhile_is_no_obstacle(
+    run_module: RunModule, tmp_path: Path, client: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that was handed a job goes on with it although the server is not there."""
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([*listed(folder), folder / "taken-just-now.json"]))
+    told = run_module("vllm_bench", **options(tmp_path, "http://127.0.0.1:9"))
+    assert record_of(told)["reasons"] == ["server_not_ready"]
+    with tarfile.open(told["archive"]) as archive:
+        assert "vllm-27b-0/taken-just-now.json" not in archive.getnames()
 
 
 def test_engines_that_did_not_start_are_recorded(
