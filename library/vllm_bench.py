@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -124,13 +122,18 @@ class Bench:
         self.module, self.params, self.began_s = module, module.params, time.monotonic()
         self.point: Point = bench_run.read_point(self.params["point"])
         self.spool = Path(self.params["work_path"])
+        self.tasks = bench_command.tasks(self.params["endpoints"], self.params, self.point, str(self.spool))
         self.jobs = {each["name"]: bench_spool.Job(self.spool, each["name"]) for each in self.params["endpoints"]}
 
     def prepare(self) -> None:
         """Hand every job over that does not wait already."""
-        wanted = bench_command.tasks(self.params["endpoints"], self.params, self.point, str(self.spool))
-        for name, task in wanted.items():
+        for name, task in self.tasks.items():
             self.jobs[name].prepare(task)
+
+    @property
+    def is_replaced(self) -> bool:
+        """A controller that was started anew has handed over other jobs: whoever asked for these is gone."""
+        return not all(self.jobs[name].holds(task) for name, task in self.tasks.items())
 
     def refusals(self) -> dict[str, bench_run.Outcome]:
         """Endpoints that cannot be measured. One is enough: the others would wait at the barrier in vain."""
@@ -140,9 +143,9 @@ class Bench:
         return {name: outcome for name, outcome in found.items() if outcome}
 
     def wait(self) -> str:
-        """Until every job is done; otherwise why the client itself is gone."""
+        """Until every job is done, or is no longer ours; otherwise why the client itself is gone."""
         gives_up, looks_at = time.monotonic() + self.params["timeout_s"], time.monotonic() + LOOK_AT_CLIENT_S
-        while not all(job.is_done for job in self.jobs.values()):
+        while not self.is_replaced and not all(job.is_done for job in self.jobs.values()):
             now = time.monotonic()
             if now > gives_up:
                 for job in self.jobs.values():
@@ -210,23 +213,10 @@ class Bench:
 
     def pack(self) -> str:
         """The client's own files of all endpoints, in one archive beside them."""
-        archive = self.spool / "raw.tar.gz"
-        with tarfile.open(archive, "w:gz", compresslevel=6) as packed:
-            for name, job in self.jobs.items():
-                for path in sorted(job.folder.iterdir()) if job.folder.is_dir() else []:
-                    add(packed, path, f"{name}/{path.name}")
-        return str(archive)
+        return str(bench_spool.pack(self.spool / "raw.tar.gz", {name: job.folder for name, job in self.jobs.items()}))
 
 
-def add(packed: tarfile.TarFile, path: Path, name: str) -> None:
-    """As it is at this moment: a client that was not told to go on still works in its folder."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return
-    about = tarfile.TarInfo(name)
-    about.size, about.mtime = len(content), int(time.time())
-    packed.addfile(about, io.BytesIO(content))
+NOTHING: dict[str, Any] = {"records": [], "summary": "", "archive": "", "raw": ""}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
@@ -239,6 +229,8 @@ def run(module: AnsibleModule) -> dict[str, Any]:
         for job in bench.jobs.values():
             job.go()
         gone = bench.wait()
+        if bench.is_replaced:
+            return {**NOTHING, "summary": "another measurement has taken the place of this one"}
     waiting = bench_run.failed("barrier", "another endpoint of this node could not be measured")
     outcomes = [refused.get(each["name"], waiting) if refused else bench.outcome(each, gone) for each in endpoints]
     records = [bench.record(each, outcome, started_s) for each, outcome in zip(endpoints, outcomes, strict=True)]
@@ -276,9 +268,8 @@ OPTIONS = {
 
 def main() -> None:
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    nothing: dict[str, Any] = {"records": [], "summary": "not measured in check mode", "archive": "", "raw": ""}
     if module.check_mode:
-        module.exit_json(changed=False, **nothing)
+        module.exit_json(changed=False, **{**NOTHING, "summary": "not measured in check mode"})
     module.exit_json(changed=True, **run(module))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -251,6 +253,33 @@ def test_a_client_that_never_starts_says_why(
     record = record_of(run_module("vllm_bench", **options(tmp_path, url, client_timeout_s=0)))
     assert record["reasons"] == ["client_failed"]
     assert record["detail"].endswith("its log: ImportError: no vllm")
+
+
+def test_a_module_whose_controller_was_started_anew_leaves_the_new_job_alone(
+    run_module: RunModule, tmp_path: Path, url: str, client: StandIn
+) -> None:
+    """The old module is still there when the second start hands its own job over; its limit must not end that one."""
+    client.code = None
+    asked = options(tmp_path, url, timeout_s=2)
+    anew = bench_command.tasks(
+        asked["endpoints"], {"watch_s": 2, "stall_s": 300, **asked, "attempt": 2}, read_point(asked["point"]), "spool"
+    )["vllm-27b-0"]
+    job = bench_spool.Job(tmp_path / "work", "vllm-27b-0")
+
+    def start_anew() -> None:
+        while not (job.folder / "go").exists():
+            time.sleep(0.01)
+        shutil.rmtree(job.folder)
+        job.prepare(anew)
+
+    controller = threading.Thread(target=start_anew)
+    controller.start()
+    told = run_module("vllm_bench", **asked)
+    controller.join()
+    assert (told["records"], told["archive"]) == ([], "")
+    assert told["summary"] == "another measurement has taken the place of this one"
+    assert job.holds(anew)
+    assert not (job.folder / "stop").exists()
 
 
 def test_a_client_that_waits_alone_says_so(run_module: RunModule, tmp_path: Path, url: str, client: StandIn) -> None:
