@@ -20,6 +20,7 @@ from ansible.module_utils.apollo import bench_progress  # noqa: E402 - needs the
 
 LOOK_S, LOST_LIMIT_S, GRACE_S = 0.5, 120.0, 600
 MARK = "---"
+OF_THE_JOB = ("ansible_job_id", "results_file", "started", "finished")
 
 display = Display()
 
@@ -30,18 +31,21 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         arguments = self._task.args
-        if self._task.check_mode or arguments.get("only_prepare") or not arguments.get("progress"):
+        if self._task.check_mode or not arguments.get("progress"):
             return dict(self._execute_module(task_vars=task_vars))
         self._task.async_val = int(arguments["timeout_s"]) + int(arguments["barrier"]["timeout_s"]) + GRACE_S
         started = self._execute_module(task_vars=task_vars, wrap_async=True)
         self._task.async_val = 0
         if "ansible_job_id" not in started:
             return dict(started)
-        self.follow(arguments, str(started["results_file"]))
-        return self.collect(str(started["ansible_job_id"]), str(started["results_file"]), task_vars)
+        told = bench_progress.read(self.follow(arguments, str(started["results_file"])))
+        if "records" not in told:  # the module did not end as it should: Ansible says why
+            told = self.collect(str(started["ansible_job_id"]), str(started["results_file"]), task_vars)
+        self._low_level_execute_command(f"rm -f {shlex.quote(str(started['results_file']))}")
+        return {name: value for name, value in told.items() if name not in OF_THE_JOB}
 
-    def follow(self, arguments: dict[str, Any], results_file: str) -> None:
-        """Until the module has ended: a line now and then."""
+    def follow(self, arguments: dict[str, Any], results_file: str) -> str:
+        """Until the module has ended: a line now and then. What the file of its job then holds is its result."""
         shown, spool = arguments["progress"], arguments["work_path"]
         files = [f"{spool}/{endpoint['name']}/progress.json" for endpoint in arguments["endpoints"]]
         told = bench_progress.Teller(shown["label"], float(shown.get("every_s", 10)))
@@ -51,7 +55,7 @@ class ActionModule(ActionBase):
             time.sleep(LOOK_S)
             answer, *progress = self.read(command).split(MARK)
             if bench_progress.is_over(answer):
-                return
+                return answer
             seen = [bench_progress.read(text) for text in progress]
             names = [str(endpoint["name"]) for endpoint in arguments["endpoints"]]
             if line := told.line(dict(zip(names, seen, strict=False)), time.monotonic()):
@@ -78,8 +82,4 @@ class ActionModule(ActionBase):
 
     def collect(self, job: str, results_file: str, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         asked = {"jid": job, "mode": "status", "_async_dir": str(Path(results_file).parent)}
-        result = self._execute_module("ansible.builtin.async_status", module_args=asked, task_vars=task_vars)
-        self._low_level_execute_command(f"rm -f {shlex.quote(results_file)}")
-        for key in ("ansible_job_id", "results_file", "started", "finished"):
-            result.pop(key, None)
-        return dict(result)
+        return dict(self._execute_module("ansible.builtin.async_status", module_args=asked, task_vars=task_vars))

@@ -200,6 +200,7 @@ class FilterModule:
         return {
             "address_faults": _plain_errors(_core("fabric", "address_faults")),
             "cluster_overview": _core("overview", "overview"),
+            "engine_starts": _core("machine_facts", "engine_starts"),
             "engine_units": _plain_errors(_core("engine", "engine_units")),
             "engine_windows": _core("bench_energy", "engine_windows"),
             "fit_report": _plain_errors(_core("fit", "fit_report")),
@@ -211,6 +212,6 @@ class FilterModule:
             "run_windows": _core("bench_energy", "run_windows"),
             "stray_faults": stray_faults,
             "twin_faults": _core("inventory", "twin_faults"),
-            "with_energy": _core("bench_energy", "with_node_energy"),
             "variable_faults": _plain_errors(variable_faults),
+            "with_energy": _core("bench_energy", "with_node_energy"),
         }

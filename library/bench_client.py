@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_command, bench_points, bench_spool
+from ansible.module_utils.apollo import bench_command, bench_points, bench_run, bench_spool
+from ansible.module_utils.apollo.bench_counters import freshness
+from ansible.module_utils.apollo.direct_page import ask
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -17,6 +19,10 @@ description:
   - Importing C(vllm bench serve) takes longer than many a run. One container per node, beside the engines and of their
     own image, imports it once and then takes point after point from module M(vllm_bench).
   - A client that runs already with the same settings is left alone; one that is gone or silent is started anew.
+  - With O(load) the client already makes the prompts of a point, while engines may still have to start. Whether they
+    have to is told as well. An engine that has generated a token for its probes, and no more than O(probe_tokens_max),
+    was just started; one that cannot be asked, or does not count its tokens, is not fresh.
+  - A node without O(endpoints) gets the programs only.
 author: [Apollo inference]
 attributes:
   check_mode: {support: full, details: It says what it would do.}
@@ -25,7 +31,7 @@ attributes:
 options:
   state: {type: str, default: started, choices: [started, stopped], description: Whether the client is to run.}
   endpoints:
-    description: This node's endpoints of the plan's layout, each with name and model_path.
+    description: This node's endpoints of the plan's layout, each with name, url, served_name and model_path.
     type: list
     elements: dict
     default: []
@@ -38,6 +44,17 @@ options:
     elements: str
     default: []
   environment: {type: dict, default: {}, description: Environment of the client's container.}
+  programs: {type: dict, default: {}, description: "Files to put under O(program_path), each with its text."}
+  load:
+    description: What module M(vllm_bench) will measure with O(load.barrier.names), with the same values as there.
+    type: dict
+    suboptions:
+      point: {type: dict, required: true, description: The point.}
+      attempt: {type: int, required: true, description: Number of the attempt.}
+      barrier: {type: dict, required: true, description: Where all clients meet.}
+      watch_s: {type: float, required: true, description: Seconds between two looks at the server.}
+      stall_s: {type: float, required: true, description: Seconds of silence after which an engine is frozen.}
+  probe_tokens_max: {type: int, default: 16, description: Tokens that an engine may have generated for its probes.}
 """
 
 EXAMPLES = r"""
@@ -51,6 +68,15 @@ EXAMPLES = r"""
 
 RETURN = r"""
 container: {description: Name of the client's container., returned: always, type: str}
+fresh:
+  description: Whether every engine here has answered its probes and nothing else since its start.
+  returned: with O(load)
+  type: bool
+generated_tokens:
+  description: Tokens that each engine has generated since its start; null when not known.
+  returned: with O(load)
+  type: list
+  elements: int
 """
 
 LABEL = "apollo-bench"
@@ -87,8 +113,52 @@ def start(module: AnsibleModule, command: list[str], spool: Path) -> None:
         module.fail_json(msg=f"the benchmark's client does not start: {err.strip() or 'docker said nothing'}")
 
 
+def install(module: AnsibleModule) -> bool:
+    """Put the programs there; say whether one was missing or another."""
+    folder, programs = Path(module.params["program_path"]), module.params["programs"]
+    stale = [name for name, text in programs.items() if bench_spool.read_text(folder / name) != text]
+    for name in [] if module.check_mode else stale:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        part = folder / f".{name}.part"
+        part.write_text(programs[name], encoding="utf-8")
+        part.chmod(0o644)
+        module.atomic_move(str(part), str(folder / name))
+    return bool(stale)
+
+
+def ensure(module: AnsibleModule) -> bool:
+    """Have the client run; say whether it had to be started."""
+    params = module.params
+    spool, command = Path(params["work_path"]), bench_command.container_command(settings(params))
+    programs = bench_points.content_hash(params["programs"])
+    wanted = bench_points.content_hash([command, [endpoint.get("node") for endpoint in params["endpoints"]], programs])
+    silence = bench_spool.silence_s(spool)
+    is_fine = running(module) == wanted and (silence is None or silence < bench_spool.ALIVE_LIMIT_S)
+    if not is_fine and not module.check_mode:
+        start(module, [*command[:3], f"--label={LABEL}={wanted}", *command[3:]], spool)
+    return not is_fine
+
+
+def hand_over(module: AnsibleModule) -> None:
+    """Every job that this node is to drive."""
+    load, spool = module.params["load"], module.params["work_path"]
+    driven = [each for each in module.params["endpoints"] if each["name"] in load["barrier"]["names"]]
+    for name, task in bench_command.tasks(driven, load, bench_run.read_point(load["point"]), spool).items():
+        bench_spool.Job(Path(spool), name).prepare(task)
+
+
+def ask_engines(module: AnsibleModule) -> dict[str, Any]:
+    """Whether they were just started."""
+    pages = [ask(f"{endpoint['url']}/metrics")[0] for endpoint in module.params["endpoints"]]
+    found = [freshness(page, module.params["probe_tokens_max"]) for page in pages]
+    return {"fresh": all(fresh for _, fresh in found), "generated_tokens": [count for count, _ in found]}
+
+
 def spec() -> dict[str, Any]:
     """The options."""
+    wanted, seconds = {"type": "dict", "required": True}, {"type": "float", "required": True}
+    attempt = {"type": "int", "required": True}
+    load = {"point": wanted, "attempt": attempt, "barrier": wanted, "watch_s": seconds, "stall_s": seconds}
     return {
         "state": {"type": "str", "default": "started", "choices": ["started", "stopped"]},
         "endpoints": {"type": "list", "elements": "dict", "default": []},
@@ -97,24 +167,25 @@ def spec() -> dict[str, Any]:
         "work_path": {"type": "path"},
         "volumes": {"type": "list", "elements": "str", "default": []},
         "environment": {"type": "dict", "default": {}},
+        "programs": {"type": "dict", "default": {}},
+        "load": {"type": "dict", "options": load},
+        "probe_tokens_max": {"type": "int", "default": 16},
     }
 
 
 def main() -> None:
     needed = [("state", "started", ["program_path", "work_path"])]
     module = AnsibleModule(argument_spec=spec(), required_if=needed, supports_check_mode=True)
-    params, found = module.params, running(module)
-    if params["state"] == "stopped":
+    if module.params["state"] == "stopped":
+        found = running(module)
         if found is not None and not module.check_mode:
             module.run_command(["docker", "rm", "--force", bench_command.CONTAINER])
         module.exit_json(changed=found is not None, container=bench_command.CONTAINER)
-    spool, command = Path(params["work_path"]), bench_command.container_command(settings(params))
-    wanted = bench_points.content_hash([command, [endpoint.get("node") for endpoint in params["endpoints"]]])
-    silence = bench_spool.silence_s(spool)
-    is_fine = found == wanted and (silence is None or silence < bench_spool.ALIVE_LIMIT_S)
-    if not is_fine and not module.check_mode:
-        start(module, [*command[:3], f"--label={LABEL}={wanted}", *command[3:]], spool)
-    module.exit_json(changed=not is_fine, container=bench_command.CONTAINER)
+    changed = [install(module), bool(module.params["endpoints"]) and ensure(module)]
+    if module.params["load"] and not module.check_mode:
+        hand_over(module)
+    told = ask_engines(module) if module.params["load"] else {}
+    module.exit_json(changed=any(changed), container=bench_command.CONTAINER, **told)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_points, bench_rows, bench_schedule, journal
+from ansible.module_utils.apollo import bench_points, bench_rows, bench_schedule, bench_spent, journal, machine_facts
+from ansible.module_utils.apollo.judge_facts import FACT
 from ansible.module_utils.apollo.results import JOURNAL, MANIFEST
 from ansible.module_utils.basic import AnsibleModule
 
@@ -21,6 +22,7 @@ short_description: Write a benchmark run's manifest and append to its journal
 description:
   - The manifest is written first, in one step. A sweep that it already holds stays as it was and only gains new points.
   - Every event is one line of C(journal.jsonl), on disk before the module returns. Nothing is ever overwritten.
+  - A fact, such as how long an engine took to start, is noted once, however often it is told.
   - Runs on the controller.
 author: [Apollo inference]
 attributes:
@@ -96,6 +98,7 @@ turns:
   elements: dict
 sweep_id: {description: Id of the sweep; empty without one., returned: always, type: str}
 events: {description: The events as they were written., returned: always, type: list, elements: dict}
+spent: {description: Where the time of all turns so far went., returned: always, type: str}
 torn_lines: {description: Lines of the journal that an earlier kill cut off., returned: always, type: int}
 """
 
@@ -177,12 +180,15 @@ def append(folder: Path, known: journal.Journal, events: list[dict[str, Any]]) -
 
 
 def stamp(folder: Path, known: Sequence[journal.Event], event: dict[str, Any]) -> dict[str, Any]:
-    """Add the time; a point that begins also gets the number of its attempt, one that ends what came of it."""
+    """Add the time, to a point its attempt or what came of it, and to a fact on what kind of site it was found."""
     added: dict[str, Any] = {}
     if event["event"] == journal.POINT_STARTED:
         added = {"attempt": journal.next_attempt(known, event["hash"])}
     if event["event"] == journal.POINT_ENDED:
         added = bench_rows.outcome(json.loads(read(folder / MANIFEST) or "{}"), known, event["hash"])
+        added["spent"] = bench_spent.spent(known, event, time.time())
+    if event["event"] == FACT:
+        added = {"site_kind": json.loads(read(folder / MANIFEST) or "{}").get("site_kind")}
     return {"at_s": time.time(), "schema": journal.SCHEMA, **event, **added}
 
 
@@ -222,10 +228,12 @@ def main() -> None:
         require_space(module, folder)
         known = journal.read(read(folder / JOURNAL))
         changed, told = open_run(module, folder, known)
-        written = events if module.check_mode else append(folder, known, events) if events else []
+        fresh = machine_facts.news(known.events, events)
+        written = fresh if module.check_mode else append(folder, known, fresh) if fresh else []
+        spent = bench_spent.summary([*known.events, *written])
     except OSError as error:
         module.fail_json(msg=f"{folder}: {error.strerror}: the run stops, since what it measures could not be kept")
-    module.exit_json(changed=changed or bool(events), events=written, torn_lines=known.torn_lines, **told)
+    module.exit_json(changed=changed or bool(written), events=written, torn_lines=known.torn_lines, spent=spent, **told)
 
 
 if __name__ == "__main__":

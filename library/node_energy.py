@@ -37,6 +37,10 @@ options:
     elements: str
     default: []
   idle_s: {type: float, default: 60, description: Seconds of idleness to measure for C(idle).}
+  idle_already:
+    description: Whether the engines have had nothing to do since the sampler started, so that its samples count.
+    type: bool
+    default: false
   windows:
     description: "What to tell: endpoint, its gpus on this node, and for C(read) start_s and end_s in Unix time."
     type: list
@@ -68,11 +72,13 @@ energy:
   returned: always
   type: list
   elements: dict
+waited_s: {description: Seconds that C(idle) took., returned: always, type: float}
 source: {description: Where the samples come from; none where there are none., returned: always, type: str}
 """
 
 UNIT = "apollo-power-sampler"
 LATE_S = 2.0
+FIRST_LOOK = 1  # samples must enclose the window
 
 
 def start(module: AnsibleModule) -> None:
@@ -123,8 +129,11 @@ def clock_offset_s(module: AnsibleModule) -> float | None:
 
 
 def idle_windows(module: AnsibleModule) -> list[dict[str, Any]]:
-    begun = time.time()
-    time.sleep(module.params["idle_s"])
+    """From now on, or from the first samples on; at least the last part is waited for, so that it is enclosed."""
+    looks = load(Path(module.params["file"])).looks if module.params["idle_already"] else []
+    begun = looks[FIRST_LOOK].unix_s if len(looks) > FIRST_LOOK else time.time()
+    begun = max(begun, time.time() - module.params["idle_s"])
+    time.sleep(max(0.0, begun + module.params["idle_s"] - time.time()))
     return [{**window, "start_s": begun, "end_s": time.time()} for window in module.params["windows"]]
 
 
@@ -140,30 +149,38 @@ def tell(module: AnsibleModule, windows: list[dict[str, Any]]) -> tuple[str | No
     return samples.source, told
 
 
+def spec() -> dict[str, Any]:
+    """The options."""
+    return {
+        "state": {"type": "str", "required": True, "choices": ["started", "stopped", "idle", "read"]},
+        "file": {"type": "path", "required": True},
+        "program": {"type": "path"},
+        "interval_s": {"type": "float", "default": 0.2},
+        "host_power_command": {"type": "list", "elements": "str", "default": []},
+        "idle_s": {"type": "float", "default": 60},
+        "idle_already": {"type": "bool", "default": False},
+        "windows": {"type": "list", "elements": "dict", "default": []},
+        "idle": {"type": "dict", "default": {}},
+    }
+
+
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "required": True, "choices": ["started", "stopped", "idle", "read"]},
-            "file": {"type": "path", "required": True},
-            "program": {"type": "path"},
-            "interval_s": {"type": "float", "default": 0.2},
-            "host_power_command": {"type": "list", "elements": "str", "default": []},
-            "idle_s": {"type": "float", "default": 60},
-            "windows": {"type": "list", "elements": "dict", "default": []},
-            "idle": {"type": "dict", "default": {}},
-        },
+        argument_spec=spec(),
         required_if=[("state", "started", ["program"])],
         supports_check_mode=True,
     )
     state = module.params["state"]
     changes = state in ("started", "stopped")
     if module.check_mode and state != "read":
-        module.exit_json(changed=changes, energy=[], source=None)
+        module.exit_json(changed=changes, energy=[], source=None, waited_s=0.0)
     if changes:
         {"started": start, "stopped": stop}[state](module)
-        module.exit_json(changed=True, energy=[], source=None)
+        module.exit_json(changed=True, energy=[], source=None, waited_s=0.0)
+    began = time.monotonic()
     source, told = tell(module, idle_windows(module) if state == "idle" else module.params["windows"])
-    module.exit_json(changed=False, energy=told, source=source)
+    waited_s = round(time.monotonic() - began, 3)
+    module.exit_json(changed=False, energy=told, source=source, waited_s=waited_s)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import tarfile
 import time
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_command, bench_run, bench_spool
+from ansible.module_utils.apollo import bench_command, bench_run, bench_spool, machine_facts
 from ansible.module_utils.apollo.bench_figures import Point
-from ansible.module_utils.apollo.bench_server import ask, find_wrong_server, read_answer
+from ansible.module_utils.apollo.bench_server import find_wrong_server, read_answer
+from ansible.module_utils.apollo.direct_page import ask
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -50,10 +50,6 @@ options:
       port: {type: int, required: true, description: Port that is free on that node.}
       names: {type: list, elements: str, required: true, description: All endpoints that are driven at this point.}
       timeout_s: {type: int, required: true, description: Seconds to wait for the others.}
-  only_prepare:
-    description: Hand the point to the client, so that it makes its prompts while the engines start, and do not wait.
-    type: bool
-    default: false
   not_ready:
     description: Why the engines could not be made ready. When not empty, nothing is measured and this is recorded.
     type: str
@@ -62,6 +58,7 @@ options:
     description: Directory on this node that the resident client was started with.
     type: path
     required: true
+  state_directory: {type: path, default: /run/apollo, description: Where the engines' keepers tell their state.}
   watch_s:
     description: Seconds between two looks at the server's gauges during the load.
     type: float
@@ -125,17 +122,18 @@ class Bench:
         self.module, self.params, self.began_s = module, module.params, time.monotonic()
         self.point: Point = bench_run.read_point(self.params["point"])
         self.spool = Path(self.params["work_path"])
+        self.tasks = bench_command.tasks(self.params["endpoints"], self.params, self.point, str(self.spool))
         self.jobs = {each["name"]: bench_spool.Job(self.spool, each["name"]) for each in self.params["endpoints"]}
 
     def prepare(self) -> None:
         """Hand every job over that does not wait already."""
-        met = self.params["barrier"]
-        watched = bench_command.Watched(self.params["watch_s"], self.params["stall_s"])
-        for endpoint in self.params["endpoints"]:
-            place = met["names"].index(endpoint["name"]), len(met["names"])
-            barrier = bench_command.Barrier(met["address"], met["port"], *place, met["timeout_s"])
-            asked = self.point, self.params["attempt"], barrier, watched, str(self.spool)
-            self.jobs[endpoint["name"]].prepare(bench_command.task(endpoint, *asked))
+        for name, task in self.tasks.items():
+            self.jobs[name].prepare(task)
+
+    @property
+    def is_replaced(self) -> bool:
+        """A controller that was started anew has handed over other jobs: whoever asked for these is gone."""
+        return not all(self.jobs[name].holds(task) for name, task in self.tasks.items())
 
     def refusals(self) -> dict[str, bench_run.Outcome]:
         """Endpoints that cannot be measured. One is enough: the others would wait at the barrier in vain."""
@@ -145,9 +143,9 @@ class Bench:
         return {name: outcome for name, outcome in found.items() if outcome}
 
     def wait(self) -> str:
-        """Until every job is done; otherwise why the client itself is gone."""
+        """Until every job is done, or is no longer ours; otherwise why the client itself is gone."""
         gives_up, looks_at = time.monotonic() + self.params["timeout_s"], time.monotonic() + LOOK_AT_CLIENT_S
-        while not all(job.is_done for job in self.jobs.values()):
+        while not self.is_replaced and not all(job.is_done for job in self.jobs.values()):
             now = time.monotonic()
             if now > gives_up:
                 for job in self.jobs.values():
@@ -195,6 +193,8 @@ class Bench:
         record["versions"] = {"server": server, "client": stamps.get("client_version")}
         record["engine_log"] = self.engine_log(endpoint) if ENGINE_GONE & set(outcome.reasons) else []
         record["raw"] = self.raw
+        kept = Path(self.params["state_directory"]) / f"{endpoint['name']}.json"
+        record["engine_start"] = machine_facts.engine_start(bench_spool.read_json(kept))
         return record
 
     def engine_log(self, endpoint: dict[str, Any]) -> list[str]:
@@ -213,12 +213,10 @@ class Bench:
 
     def pack(self) -> str:
         """The client's own files of all endpoints, in one archive beside them."""
-        archive = self.spool / "raw.tar.gz"
-        with tarfile.open(archive, "w:gz", compresslevel=6) as packed:
-            for name, job in self.jobs.items():
-                for path in sorted(job.folder.iterdir()) if job.folder.is_dir() else []:
-                    packed.add(path, arcname=f"{name}/{path.name}")
-        return str(archive)
+        return str(bench_spool.pack(self.spool / "raw.tar.gz", {name: job.folder for name, job in self.jobs.items()}))
+
+
+NOTHING: dict[str, Any] = {"records": [], "summary": "", "archive": "", "raw": ""}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
@@ -231,6 +229,8 @@ def run(module: AnsibleModule) -> dict[str, Any]:
         for job in bench.jobs.values():
             job.go()
         gone = bench.wait()
+        if bench.is_replaced:
+            return {**NOTHING, "summary": "another measurement has taken the place of this one"}
     waiting = bench_run.failed("barrier", "another endpoint of this node could not be measured")
     outcomes = [refused.get(each["name"], waiting) if refused else bench.outcome(each, gone) for each in endpoints]
     records = [bench.record(each, outcome, started_s) for each, outcome in zip(endpoints, outcomes, strict=True)]
@@ -255,9 +255,9 @@ OPTIONS = {
     "point": {"type": "dict", "required": True},
     "attempt": {"type": "int", "default": 1},
     "barrier": {"type": "dict", "required": True, "options": BARRIER},
-    "only_prepare": {"type": "bool", "default": False},
     "not_ready": {"type": "str", "default": ""},
     "work_path": {"type": "path", "required": True},
+    "state_directory": {"type": "path", "default": "/run/apollo"},
     "watch_s": {"type": "float", "default": 2},
     "stall_s": {"type": "float", "default": 300},
     "client_timeout_s": {"type": "int", "default": 300},
@@ -268,12 +268,8 @@ OPTIONS = {
 
 def main() -> None:
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    nothing: dict[str, Any] = {"records": [], "summary": "not measured in check mode", "archive": "", "raw": ""}
     if module.check_mode:
-        module.exit_json(changed=False, **nothing)
-    if module.params["only_prepare"]:
-        Bench(module).prepare()
-        module.exit_json(changed=False, **{**nothing, "summary": "handed to the client"})
+        module.exit_json(changed=False, **{**NOTHING, "summary": "not measured in check mode"})
     module.exit_json(changed=True, **run(module))
 
 

@@ -115,6 +115,19 @@ def task(
     }
 
 
+def tasks(
+    endpoints: Sequence[Mapping[str, Any]], load: Mapping[str, Any], point: Point, spool: str
+) -> dict[str, dict[str, Any]]:
+    """The jobs of one node at one point; load says which attempt it is, where clients meet, how closely is watched."""
+    met, found = load["barrier"], {}
+    watched = Watched(load["watch_s"], load["stall_s"])
+    for endpoint in endpoints:
+        place = met["names"].index(endpoint["name"]), len(met["names"])
+        barrier = Barrier(met["address"], met["port"], *place, met["timeout_s"])
+        found[endpoint["name"]] = task(endpoint, point, load["attempt"], barrier, watched, spool)
+    return found
+
+
 def container_command(container: Container) -> list[str]:
     """Start the resident client. What it needs of the engine's image and volumes is the engine's."""
     volumes = [

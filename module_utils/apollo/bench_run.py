@@ -35,6 +35,7 @@ class Outcome:
     timeline: Mapping[str, Any] | None = None
     barrier_s: float | None = None
     ended_s: float | None = None
+    warm_up_s: float | None = None
     missing_gauges: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,6 +51,7 @@ class Outcome:
             "timeline": self.timeline,
             "barrier_s": self.barrier_s,
             "load_ended_s": self.ended_s,
+            "warm_up_s": self.warm_up_s,
         }
 
     @property
@@ -89,6 +91,7 @@ def evaluate(text: str, stamps: Mapping[str, Any], point: Point, watched: str = 
         timeline=_timeline(result, before),
         barrier_s=before.get("unix_s"),
         ended_s=after.get("unix_s"),
+        warm_up_s=_warm_up_s(stamps),
         missing_gauges=missing(seen),
     )
 
@@ -140,6 +143,12 @@ def _first_error(result: Result) -> str:
     """The last line of the first error text; some failures have none."""
     errors = [line for error in result.errors if (line := error.strip())]
     return errors[0].splitlines()[-1][:300] if errors else ""
+
+
+def _warm_up_s(stamps: Mapping[str, Any]) -> float | None:
+    """From the word to go until the measured load, the wait for the other endpoints included."""
+    began, load = stamps.get("taken_up_s"), (stamps.get("before") or {}).get("unix_s")
+    return load - began if began is not None and load is not None else None
 
 
 def _timeline(result: Result, before: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -1,25 +1,13 @@
-"""Ask an engine over HTTP, past every proxy."""
+"""What an engine answers over HTTP."""
 
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.apollo.bench_run import Outcome, failed
-
-ASK_TIMEOUT_S = 10
-
-
-def ask(url: str, timeout_s: float = ASK_TIMEOUT_S) -> tuple[str | None, str]:
-    """Give the answer's text, or None and the reason."""
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with direct.open(url, timeout=timeout_s) as answer:
-            return answer.read().decode(), ""
-    except (OSError, ValueError) as error:
-        return None, f"{url}: {error}"
+from ansible.module_utils.apollo.direct_page import ask
 
 
 def read_answer(text: str | None) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
+import tarfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +45,27 @@ def silence_s(spool: Path) -> float | None:
     return time.monotonic() - told if isinstance(told, int | float) else None
 
 
+def pack(archive: Path, folders: Mapping[str, Path]) -> Path:
+    """Everything in these folders, in one archive that appears in one step."""
+    part = archive.with_name(f".{archive.name}.{os.getpid()}.part")
+    with tarfile.open(part, "w:gz", compresslevel=6) as packed:
+        for name, folder in folders.items():
+            for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+                _add(packed, path, f"{name}/{path.name}")
+    return part.replace(archive)
+
+
+def _add(packed: tarfile.TarFile, path: Path, name: str) -> None:
+    """As it is at this moment: a client that was not told to go on still works in its folder."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return
+    about = tarfile.TarInfo(name)
+    about.size, about.mtime = len(content), int(time.time())
+    packed.addfile(about, io.BytesIO(content))
+
+
 class Job:
     """One job's folder."""
 
@@ -58,8 +82,12 @@ class Job:
         return True
 
     def waits_for_go(self, task: Mapping[str, Any]) -> bool:
-        handed = read_json(self.folder / "taken.json") or read_json(self.folder / "task.json")
-        return handed == dict(task) and not any((self.folder / name).exists() for name in ("go", "stop", "done.json"))
+        return self.holds(task) and not any((self.folder / name).exists() for name in ("go", "stop", "done.json"))
+
+    def holds(self, task: Mapping[str, Any]) -> bool:
+        """Whether this very job is here; the client renames the file when it takes the job."""
+        handed = read_json(self.folder / "task.json") or read_json(self.folder / "taken.json")
+        return handed == dict(task)
 
     def clear(self) -> None:
         """End what an earlier start left running here, and remove what it wrote."""

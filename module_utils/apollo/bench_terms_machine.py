@@ -23,7 +23,9 @@ ENERGY = (
 # Scope fact: measured outside of a run, and noted in the journal as events of their own.
 FACTS = (
     ("start_s", "s", "lower", "From starting an engine to its first answer."),
+    ("gpu_init_s", "s", "lower", "From a boot's first question to the GPUs until all of them have answered."),
     ("ib_bandwidth_gbps", "Gb/s", "higher", "Bandwidth of the InfiniBand link, as ib_write_bw measures it."),
     ("allreduce_busbw_gbytes_s", "GB/s", "higher", "Bus bandwidth of an all-reduce over all GPUs of both nodes."),
+    ("allreduce_ring_busbw_gbytes_s", "GB/s", "higher", "The same by NCCL's ring, which cannot exceed the wire."),
     ("allreduce_algbw_gbytes_s", "GB/s", "higher", "Algorithm bandwidth of the same all-reduce."),
 )

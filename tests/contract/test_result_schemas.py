@@ -8,13 +8,15 @@ from typing import Any
 
 import jsonschema
 import pytest
-from ansible.module_utils.apollo import bench_energy
+from ansible.module_utils.apollo import bench_energy, machine_facts
 
 from tests.conftest import RunModule
 from tests.contract import house
 from tests.support import bench_samples as samples
 from tests.unit import test_energy
 
+STARTED = {"endpoint": "vllm-27b-0", "engine_start": {"start_s": 20.5, "ready_at_s": 1.5}}
+FACTS = [*machine_facts.engine_starts([STARTED], "27b"), machine_facts.gpu_init({}, "node1")]
 SCHEMAS = house.PROJECT / "reference" / "schemas"
 
 
@@ -39,6 +41,7 @@ def written(run_module: RunModule, tmp_path: Path) -> Path:
             told = {"node1": [{**test_energy.told()["n1"][0], "endpoint": names[0]}]}
             about_point = {"hash": point["hash"], "attempt": attempt}
             events = [
+                *FACTS,
                 {"event": "point_started", "hash": point["hash"]},
                 *bench_energy.with_node_energy(runs, told),
                 {"event": "point_ended", **about_point},
@@ -57,7 +60,7 @@ def test_manifest_and_noise_floor_keep_to_their_schemas(written: Path) -> None:
 
 def test_every_line_of_the_journal_keeps_to_its_schema(written: Path) -> None:
     lines = [json.loads(line) for line in (written / "journal.jsonl").read_text().splitlines()]
-    assert {line["event"] for line in lines} == {"point_started", "run", "point_ended", "crash"}
+    assert {line["event"] for line in lines} == {"fact", "point_started", "run", "point_ended", "crash"}
     assert [fault for line in lines for fault in faults("journal", line)] == []
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.apollo import bench_server
+from ansible.module_utils.apollo import bench_command, bench_spool, direct_page
+from ansible.module_utils.apollo.bench_run import read_point
 
 from tests.conftest import RunModule
 from tests.support import bench_rig
@@ -75,7 +76,7 @@ def test_an_error_event_inside_a_stream_is_no_answer(run_module: RunModule, clie
 def test_a_frozen_server_is_left_in_time(
     run_module: RunModule, client: bench_rig.Resident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench_server, "ASK_TIMEOUT_S", 1)
+    monkeypatch.setattr(direct_page, "ASK_TIMEOUT_S", 1)
     began = time.monotonic()
     with bench_rig.stub(freeze_at=12) as server:
         record = measure(run_module, client, server.url)
@@ -134,7 +135,9 @@ def test_a_controller_that_was_killed_leaves_nothing_in_the_way(
 ) -> None:
     """The module is killed with its controller's connection; the next start ends the job that still runs."""
     with bench_rig.stub(token_delay_s=0.2) as slow:
-        run_module("vllm_bench", **client.options(slow.url, only_prepare=True))
+        asked = {"attempt": 1, **client.options(slow.url)}
+        jobs = bench_command.tasks(asked["endpoints"], asked, read_point(asked["point"]), str(client.spool))
+        bench_spool.Job(client.spool, "e0").prepare(jobs["e0"])
         job = client.spool / "e0"
         (job / "go").touch()
         bench_rig.wait_for(lambda: slow.behave()["seen"] > 0, 20)

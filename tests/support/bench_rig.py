@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from ansible.module_utils.apollo.bench_run import read_point
 from tests.support import vllm_tree
 
 PROJECT = Path(__file__).resolve().parents[2]
-PROGRAMS = PROJECT / "roles" / "bench" / "files"
+PROGRAMS = [*(PROJECT / "roles/bench/files").glob("bench_*"), PROJECT / "module_utils/apollo/direct_page.py"]
 STUB = PROJECT / "tests" / "support" / "openai_stub.py"
 QUIET = {
     **{"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "NO_PROXY": "*"},
@@ -108,17 +109,26 @@ class Resident:
         return result
 
 
+def put_programs(folder: Path) -> Path:
+    """The client's programs beside each other, as a node has them."""
+    folder.mkdir(exist_ok=True)
+    for program in PROGRAMS:
+        shutil.copy(program, folder)
+    return folder
+
+
 @contextmanager
 def resident(cache: Path, folder: Path) -> Iterator[Resident | None]:
     """The client of the lab's vLLM; None where this computer has no such vLLM or no Python for it."""
     tree, model = cache / "share" / "vllm", cache / "share" / "models" / "Qwen3.6-27B"
-    command = vllm_tree.python(tree, PROGRAMS / "bench_client.py")
+    programs = put_programs(folder / "programs")
+    command = vllm_tree.python(tree, programs / "bench_client.py")
     if command is None or command[0] == "docker":
         yield None
         return
     spool = folder / "spool"
     spool.mkdir()
-    own = [f"--spool={spool}", f"--watch={PROGRAMS / 'bench_watch.py'}", f"--tokenizer={model}"]
+    own = [f"--spool={spool}", f"--watch={programs / 'bench_watch.py'}", f"--tokenizer={model}"]
     environment = {**os.environ, **QUIET, "PYTHONPATH": str(tree)}
     process = subprocess.Popen([*command, *own], env=environment, start_new_session=True)
     try:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo import bench_command, bench_spool
+from ansible.module_utils.apollo.bench_run import read_point
 
 from tests.conftest import RunModule
 from tests.support import bench_samples as samples
@@ -154,10 +158,11 @@ def test_a_job_that_was_prepared_is_not_handed_over_again(
     run_module: RunModule, tmp_path: Path, url: str, client: StandIn
 ) -> None:
     client.leave_a_valid_run()
-    told = run_module("vllm_bench", **options(tmp_path, url, only_prepare=True))
-    assert (told["changed"], told["records"]) == (False, [])
-    record = record_of(run_module("vllm_bench", **options(tmp_path, url)))
-    assert record["status"] == "valid"
+    asked = options(tmp_path, url)
+    load = {"attempt": 1, "watch_s": 2.0, "stall_s": 300.0, **asked}
+    jobs = bench_command.tasks(asked["endpoints"], load, read_point(asked["point"]), asked["work_path"])
+    assert bench_spool.Job(tmp_path / "work", "vllm-27b-0").prepare(jobs["vllm-27b-0"])
+    assert record_of(run_module("vllm_bench", **asked))["status"] == "valid"
     assert len(client.tasks) == 1
 
 
@@ -186,6 +191,18 @@ def test_a_server_that_is_not_there_is_not_measured(run_module: RunModule, tmp_p
     record = record_of(run_module("vllm_bench", **options(tmp_path, "http://127.0.0.1:9")))
     assert record["reasons"] == ["server_not_ready"]
     assert record["engine_log"] == ["torch.OutOfMemoryError: CUDA out of memory"]
+
+
+def test_a_file_that_its_client_takes_away_meanwhile_is_no_obstacle(
+    run_module: RunModule, tmp_path: Path, client: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that was handed a job goes on with it although the server is not there."""
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([*listed(folder), folder / "taken-just-now.json"]))
+    told = run_module("vllm_bench", **options(tmp_path, "http://127.0.0.1:9"))
+    assert record_of(told)["reasons"] == ["server_not_ready"]
+    with tarfile.open(told["archive"]) as archive:
+        assert "vllm-27b-0/taken-just-now.json" not in archive.getnames()
 
 
 def test_engines_that_did_not_start_are_recorded(
@@ -236,6 +253,33 @@ def test_a_client_that_never_starts_says_why(
     record = record_of(run_module("vllm_bench", **options(tmp_path, url, client_timeout_s=0)))
     assert record["reasons"] == ["client_failed"]
     assert record["detail"].endswith("its log: ImportError: no vllm")
+
+
+def test_a_module_whose_controller_was_started_anew_leaves_the_new_job_alone(
+    run_module: RunModule, tmp_path: Path, url: str, client: StandIn
+) -> None:
+    """The old module is still there when the second start hands its own job over; its limit must not end that one."""
+    client.code = None
+    asked = options(tmp_path, url, timeout_s=2)
+    anew = bench_command.tasks(
+        asked["endpoints"], {"watch_s": 2, "stall_s": 300, **asked, "attempt": 2}, read_point(asked["point"]), "spool"
+    )["vllm-27b-0"]
+    job = bench_spool.Job(tmp_path / "work", "vllm-27b-0")
+
+    def start_anew() -> None:
+        while not (job.folder / "go").exists():
+            time.sleep(0.01)
+        shutil.rmtree(job.folder)
+        job.prepare(anew)
+
+    controller = threading.Thread(target=start_anew)
+    controller.start()
+    told = run_module("vllm_bench", **asked)
+    controller.join()
+    assert (told["records"], told["archive"]) == ([], "")
+    assert told["summary"] == "another measurement has taken the place of this one"
+    assert job.holds(anew)
+    assert not (job.folder / "stop").exists()
 
 
 def test_a_client_that_waits_alone_says_so(run_module: RunModule, tmp_path: Path, url: str, client: StandIn) -> None:

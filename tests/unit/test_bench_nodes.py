@@ -161,6 +161,20 @@ def test_idle_power_is_measured_over_a_while(run_module: RunModule, tmp_path: Pa
     assert told["energy"][0]["power_mean_w"] == pytest.approx(80)
 
 
+def test_engines_that_were_idle_already_need_not_be_waited_for(run_module: RunModule, tmp_path: Path, put: Put) -> None:
+    path, now = tmp_path / "power.jsonl", time.time()
+    lines: list[dict[str, Any]] = [{"source": "power_samples", "interval_s": 0.1}]
+    for number in range(300):
+        gpus = {"0": row(80, 1, counter=False)}
+        lines.append({"t": now - 20 + number / 10, "m": number / 10, "gpus": gpus, "host_w": None})
+    path.write_text("\n".join(map(json.dumps, lines)))
+    asked = {"state": "idle", "file": str(path), "windows": [{"endpoint": "e", "gpus": [0]}], "idle_already": True}
+    told = run_module("node_energy", **asked, idle_s=15)
+    assert told["waited_s"] < 5
+    assert (told["energy"][0]["window_s"], told["energy"][0]["power_mean_w"]) == (pytest.approx(15, abs=1), 80)
+    assert run_module("node_energy", **asked, idle_s=20.5)["waited_s"] > 0.1
+
+
 @pytest.fixture
 def sampler(project: Path, tmp_path: Path) -> Iterator[Callable[..., list[dict[str, Any]]]]:
     """Run the sampler's program for a moment and give its lines."""

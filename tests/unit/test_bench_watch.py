@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.apollo import bench_watched
 
-from tests.support import openai_stub
+from tests.support import bench_rig, openai_stub
 
 Watch = Callable[..., Path]
 
@@ -26,22 +28,27 @@ def server() -> Iterator[tuple[openai_stub.Behaviour, str]]:
 
 
 @pytest.fixture
-def watch(project: Path, tmp_path: Path) -> Iterator[Watch]:
+def started() -> Iterator[list[subprocess.Popen[bytes]]]:
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def watch(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> Watch:
     """Start the program on a job that is in its load."""
-    started: list[subprocess.Popen[bytes]] = []
 
     def start(url: str, stall_s: float = 60) -> Path:
         task = {"base_url": url, "prompts": 80, "concurrency": 8, "watch_s": 0.05, "stall_s": stall_s}
         (tmp_path / "taken.json").write_text(json.dumps(task))
         (tmp_path / "phase.json").write_text(json.dumps({"phase": "load", "at_s": time.monotonic()}))
-        program = project / "roles" / "bench" / "files" / "bench_watch.py"
+        program = bench_rig.put_programs(tmp_path / "programs") / "bench_watch.py"
         started.append(subprocess.Popen([sys.executable, str(program), str(tmp_path)]))
         return tmp_path
 
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    return start
 
 
 def until(look: Callable[[], Any], limit_s: float = 60) -> Any:
@@ -50,6 +57,15 @@ def until(look: Callable[[], Any], limit_s: float = 60) -> Any:
         assert time.monotonic() < gives_up
         time.sleep(0.02)
     return found
+
+
+def watched(folder: Path) -> list[dict[str, Any]]:
+    lines = folder / "watch.jsonl"
+    return list(bench_watched.read_watch(lines.read_text())) if lines.exists() else []
+
+
+def has_seen(folder: Path, running: int) -> bool:
+    return running in [each.get("running") for each in watched(folder)]
 
 
 def progress(folder: Path) -> dict[str, Any]:
@@ -77,7 +93,7 @@ def test_the_highest_value_of_each_gauge_is_kept(server: tuple[openai_stub.Behav
     folder = watch(url)
     for running in (3, 8, 2):
         behaviour.running = running
-        time.sleep(0.3)
+        until(functools.partial(has_seen, folder, running))
     seen = bench_watched.read_watch((folder / "watch.jsonl").read_text() + '{"torn')
     assert bench_watched.highest(seen)["requests_running_max"] == 8
     assert bench_watched.missing(seen) == []
@@ -90,32 +106,75 @@ def test_a_gauge_that_is_gone_is_named_and_null() -> None:
     assert bench_watched.highest([])["requests_running_max"] is None
 
 
-def test_a_silent_engine_is_frozen_and_its_client_is_stopped(
+class Clock:
+    """Time that passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return 1796060000.0 + self.now
+
+
+class Engine:
+    """The program's watch on an engine that shows what a test says."""
+
+    def __init__(self, program: Any, folder: Path, clock: Clock) -> None:
+        task = {"base_url": "", "prompts": 80, "concurrency": 8, "watch_s": 2, "stall_s": 300}
+        (folder / "taken.json").write_text(json.dumps(task))
+        (folder / "phase.json").write_text(json.dumps({"phase": "load", "at_s": clock.now}))
+        self.clock, self.folder, self.page = clock, folder, {"tokens": 0.0}
+        program.time, program.look = clock, lambda _: dict(self.page)
+        self.watch = program.Watch(folder)
+        self.watch.begin()
+
+    def after(self, seconds: float, **page: float) -> str:
+        """What the watch has told the client to do, once this much time has passed and the page shows this."""
+        self.clock.now += seconds
+        self.page |= page
+        self.watch.see("load")
+        stop = self.folder / "stop"
+        return stop.read_text() if stop.exists() else ""
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    programs = bench_rig.put_programs(tmp_path / "programs")
+    monkeypatch.syspath_prepend(programs)
+    return Engine(importlib.import_module("bench_watch"), tmp_path, Clock())
+
+
+def test_a_silent_engine_is_frozen_and_its_client_is_stopped(engine: Engine) -> None:
+    assert engine.after(1, tokens=1) == ""
+    assert engine.after(300) == ""
+    assert engine.after(1).startswith("frozen: no token and no change of its counters for 300 s")
+
+
+def test_an_engine_whose_page_does_not_come_is_frozen_as_well(engine: Engine) -> None:
+    assert engine.after(1, tokens=1) == ""
+    engine.page.clear()
+    assert engine.after(301).startswith("frozen: ")
+
+
+def test_an_engine_that_works_slowly_is_not_frozen(engine: Engine) -> None:
+    assert [engine.after(299, tokens=count) for count in range(1, 9)] == [""] * 8
+
+
+def test_the_program_itself_stops_a_client_whose_engine_is_silent(
     server: tuple[openai_stub.Behaviour, str], watch: Watch
 ) -> None:
-    behaviour, url = server
-    folder = watch(url, stall_s=1)
-    until((folder / "progress.json").exists)
-    behaviour.seen, behaviour.freeze_at = 1, 1
+    folder = watch(server[1], stall_s=0.2)
     assert until((folder / "stop").exists)
-    assert (folder / "stop").read_text().startswith("frozen: ")
 
 
-def test_an_engine_that_works_slowly_is_not_frozen(server: tuple[openai_stub.Behaviour, str], watch: Watch) -> None:
-    behaviour, url = server
-    folder = watch(url, stall_s=1)
-    for _ in range(8):
-        behaviour.generated += 1
-        time.sleep(0.3)
-    assert not (folder / "stop").exists()
-
-
-def test_the_watch_ends_with_the_load(server: tuple[openai_stub.Behaviour, str], watch: Watch, tmp_path: Path) -> None:
+def test_the_watch_ends_with_the_load(
+    server: tuple[openai_stub.Behaviour, str], watch: Watch, started: list[subprocess.Popen[bytes]]
+) -> None:
     folder = watch(server[1])
     until((folder / "watch.jsonl").exists)
     (folder / "phase.json").write_text(json.dumps({"phase": "done"}))
-    lines = (folder / "watch.jsonl").stat().st_size
-    time.sleep(0.5)
-    settled = (folder / "watch.jsonl").stat().st_size
-    time.sleep(0.3)
-    assert lines <= settled == (folder / "watch.jsonl").stat().st_size
+    (process,) = started
+    assert process.wait(60) == 0

@@ -32,11 +32,11 @@ import subprocess
 import sys
 import time
 import traceback
-import urllib.request
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import direct_page  # lies beside this program on a node
 from torch.distributed import TCPStore
 from vllm import __version__, platforms
 from vllm.benchmarks import serve
@@ -48,7 +48,7 @@ WARMUP_SEED_STEP = 1_000_003
 FAILED, NOT_ALL_CAME, STOPPED = 1, 42, 43  # exit codes
 LOOK_S, BEAT_S = 0.05, 2.0
 SETTLE_S, SETTLE_LIMIT_S = 0.15, 3.0
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+COUNTERS_TIMEOUT_S = 30
 
 
 def write(path: Path, document: object) -> None:
@@ -105,13 +105,10 @@ def make_samples(task: dict[str, Any], args: argparse.Namespace) -> list[SampleR
 
 def counters(base_url: str) -> str | None:
     """The server's counters, unparsed."""
-    try:
-        with DIRECT.open(f"{base_url}/metrics", timeout=30) as answer:
-            text: str = answer.read().decode()
-            return text
-    except (OSError, ValueError) as error:
-        print(f"the server's counters cannot be read: {error}", file=sys.stderr)
-        return None
+    text, reason = direct_page.ask(f"{base_url}/metrics", COUNTERS_TIMEOUT_S)
+    if text is None:
+        print(f"the server's counters cannot be read: {reason}", file=sys.stderr)
+    return text
 
 
 def settled_counters(base_url: str) -> str | None:

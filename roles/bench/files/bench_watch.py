@@ -8,9 +8,10 @@ import json
 import re
 import sys
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
+
+import direct_page  # lies beside this program on a node
 
 SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{.*\})?\s+(\S+)")
 GAUGES = {
@@ -23,7 +24,6 @@ NAMES = {theirs: ours for ours, theirs in (GAUGES | COUNTERS).items()}
 ASK_TIMEOUT_S = 5
 LOOK_S = 0.2
 BUSY = ("warm_up", "load")  # the engine has work: silence then means that it is frozen
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -42,11 +42,7 @@ def write(path: Path, text: str) -> None:
 
 def look(base_url: str) -> dict[str, float]:
     """What the page has of our names, summed over labels; nothing where there is no page."""
-    try:
-        with DIRECT.open(f"{base_url}/metrics", timeout=ASK_TIMEOUT_S) as answer:
-            page = answer.read().decode()
-    except (OSError, ValueError):
-        return {}
+    page = direct_page.ask(f"{base_url}/metrics", ASK_TIMEOUT_S)[0] or ""
     seen: dict[str, float] = {}
     for line in page.splitlines():
         sample = SAMPLE.match(line)
