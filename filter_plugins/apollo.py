@@ -25,6 +25,7 @@ from ansible.module_utils.apollo import (  # noqa: E402 (needs the path above)
     fit,
     inventory,
     layout,
+    overload,
     overview,
     topology,
 )
@@ -138,6 +139,7 @@ class FilterModule:
             "fit_report": _plain_errors(fit.fit_report),
             "keeper_specification": engine.keeper_specification,
             "load_catalog": _plain_errors(load_catalog),
+            "overload_limits": _plain_errors(overload.overload_limits),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
             "run_windows": bench_energy.run_windows,

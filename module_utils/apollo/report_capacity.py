@@ -129,7 +129,18 @@ def _answer(told: Capacity, asked: People, words: Words) -> str:
         return words["capacity_unknown"].format(plan=told.plan)
     if not told.people:
         return words["capacity_nobody"].format(plan=told.plan, floor=f"{asked.floor_tok_s:g}")
-    return words["capacity_answer"].format(plan=told.plan, people=_people(told, words))
+    speed = {
+        "speed": show.number(told.speed_tok_s),
+        "answer": show.number(told.answer_s),
+        "first": show.number(told.first_s),
+    }
+    return words["capacity_answer"].format(
+        plan=told.plan,
+        people=_people(told, words),
+        seats=show.count(told.seats),
+        tokens=f"{asked.answer_tokens:g}",
+        **speed,
+    )
 
 
 def _notes(
