@@ -36,12 +36,12 @@ def test_the_queue_drains_within_the_wait() -> None:
 
 
 def test_who_waits_at_the_gateway_still_gets_the_first_token_in_time() -> None:
-    assert admission(LOADS[:3], replace(LEVEL, ttft_p95_ms=8000)).queue_limit == 7  # 3.5 s are left of the level
+    assert admission(LOADS[:3], replace(LEVEL, ttft_p95_ms=8000)).queue_limit == 3  # half of 3.5 s
     assert admission(LOADS, LEVEL).queue_limit == 1
 
 
 def test_all_endpoints_drain_the_one_queue() -> None:
-    assert admission(LOADS[:3], replace(LEVEL, ttft_p95_ms=8000), endpoints=2).queue_limit == 14
+    assert admission(LOADS[:3], replace(LEVEL, ttft_p95_ms=8000), endpoints=2).queue_limit == 7
 
 
 def test_more_than_was_measured_is_not_let_in() -> None:
