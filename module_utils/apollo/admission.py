@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ansible.module_utils.apollo.service_level import SWEEP, Level, Load, at, largest_n
 
+WAIT_SHARE = 0.5  # a full queue is the rule under an overload; the other half is for places that come free unevenly
+
 
 @dataclass(frozen=True)
 class Admission:
@@ -37,11 +39,11 @@ def _told(ended_by: str) -> str:
 
 
 def _wait_s(loads: Sequence[Load], n: int, level: Level, longest_s: float) -> float:
-    """Who waits at the gateway waits for the first token too, so the wait is what the level leaves at that N."""
+    """Who waits at the gateway waits for the first token too, so the wait is a part of what the level leaves."""
     full = at(loads, n)
     if level.ttft_p95_ms is None or full is None or full.ttft_p95_ms is None:
         return longest_s
-    return max(0.0, min(longest_s, (level.ttft_p95_ms - full.ttft_p95_ms) / 1000))
+    return max(0.0, min(longest_s, WAIT_SHARE * (level.ttft_p95_ms - full.ttft_p95_ms) / 1000))
 
 
 def _answer_s(loads: Sequence[Load], n: int, tokens: int) -> float | None:
