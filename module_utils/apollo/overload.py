@@ -18,7 +18,7 @@ from ansible.module_utils.apollo.bench_result import Result
 from ansible.module_utils.apollo.service_level import Load, at
 
 EVENT = "overload"
-LEAST_REQUESTS = 60  # so that a 95th percentile of the let in, and one of the refused, is more than the worst case
+LEAST_REQUESTS = 60  # once all is full, so that of the let in and of the refused there is a 95th percentile
 HANGS_AFTER_ANSWERS, HANGS_AFTER_S = 10, 60
 NO_TEXT = "without a reason"
 CODES = {status.phrase: str(status.value) for status in HTTPStatus}
@@ -60,7 +60,7 @@ def offer(layout: Mapping[str, Any], loads: Sequence[Load], tokens: int, factor:
         )
     rate = factor * places / seconds
     until_full = (places + layout["gateway"]["queue_limit"]) * factor / (factor - 1)
-    requests = max(LEAST_REQUESTS, ceil(until_full + factor * answers * places))
+    requests = ceil(until_full + max(LEAST_REQUESTS, factor * answers * places))
     limit = requests / rate + HANGS_AFTER_ANSWERS * seconds + layout["gateway"]["queue_timeout_s"] + HANGS_AFTER_S
     return Offer(places, seconds, factor, requests, rate, limit)
 
