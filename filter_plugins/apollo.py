@@ -207,6 +207,7 @@ class FilterModule:
             "group_faults": _core("inventory", "group_faults"),
             "keeper_specification": _core("engine", "keeper_specification"),
             "load_catalog": _plain_errors(load_catalog),
+            "overload_limits": _plain_errors(_core("overload", "overload_limits")),
             "plan_faults": plan_faults,
             "resolve_plan": _plain_errors(resolve_plan),
             "run_windows": _core("bench_energy", "run_windows"),

@@ -37,6 +37,11 @@ options:
     type: list
     elements: path
     default: []
+  stated:
+    description: Further limits, each as an entry of such a file, for what a caller knows best.
+    type: list
+    elements: dict
+    default: []
   noise_floor:
     description:
       - File with the noise floor of this machine, as a run of repeats leaves it. A limit's tolerance is then at least
@@ -89,12 +94,14 @@ def main() -> None:
         argument_spec={
             "path": {"type": "path", "required": True},
             "limits": {"type": "list", "elements": "path", "default": []},
+            "stated": {"type": "list", "elements": "dict", "default": []},
             "noise_floor": {"type": "path"},
         },
         supports_check_mode=True,
     )
     try:
         limits, floors = read_files(module.params["limits"]), results.read_floors(module.params["noise_floor"])
+        limits += read_limits({"limits": module.params["stated"]}, "stated limits")
         verdict = judge_run(Path(module.params["path"]), limits, floors)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"cannot judge: {error}", verdict={})

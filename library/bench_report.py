@@ -91,7 +91,8 @@ PRIMARY = "en"
 def load(params: dict[str, Any]) -> Material:
     run, reference = results.read_run(Path(params["path"])), params["reference"]
     published = yaml.safe_load(Path(reference).read_text(encoding="utf-8")) if reference else {}
-    return Material(run.manifest, run.sweeps, params["verdict"], published, params["people"], params["prices"])
+    told = params["verdict"], published, params["people"], params["prices"]
+    return Material(run.manifest, run.sweeps, *told, events=run.events)
 
 
 def load_words(folder: Path) -> list[Words]:

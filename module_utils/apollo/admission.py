@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansible.module_utils.apollo.service_level import SWEEP, Level, Load, largest_n
+from ansible.module_utils.apollo.service_level import SWEEP, Level, Load, at, largest_n
+
+WAIT_SHARE = 0.5  # a full queue is the rule under an overload; the other half is for places that come free unevenly
 
 
 @dataclass(frozen=True)
@@ -18,13 +20,14 @@ class Admission:
     why: str
 
 
-def admission(loads: Sequence[Load], level: Level, waiting_s: float = 10.0) -> Admission:
-    """The largest N that holds the level with its margin; a queue as long as drains within the wait."""
+def admission(loads: Sequence[Load], level: Level, endpoints: int = 1, waiting_s: float = 10.0) -> Admission:
+    """The largest N that holds the level with its margin; a queue as long as drains before the first token is late."""
     carried = largest_n(loads, level)
     if not carried.n:
         return Admission(None, None, None, f"nobody can be let in: {_told(carried.ended_by)}")
     seconds = _answer_s(loads, carried.n, level.answer_tokens)
-    queue = None if seconds is None else max(1, int(carried.n * waiting_s / seconds))
+    wait = _wait_s(loads, carried.n, level, waiting_s)
+    queue = None if seconds is None else max(1, int(endpoints * carried.n * wait / seconds))
     margin = f" with a margin of {100 * level.margin:.0f} %" if level.margin else ""
     return Admission(carried.n, carried.n, queue, f"N={carried.n} holds the level{margin}; {_told(carried.ended_by)}")
 
@@ -33,6 +36,14 @@ def _told(ended_by: str) -> str:
     if ended_by == SWEEP:
         return "more was not measured, so more is not let in"
     return f"beyond it: {ended_by.replace('_', ' ')}"
+
+
+def _wait_s(loads: Sequence[Load], n: int, level: Level, longest_s: float) -> float:
+    """Who waits at the gateway waits for the first token too, so the wait is a part of what the level leaves."""
+    full = at(loads, n)
+    if level.ttft_p95_ms is None or full is None or full.ttft_p95_ms is None:
+        return longest_s
+    return max(0.0, min(longest_s, WAIT_SHARE * (level.ttft_p95_ms - full.ttft_p95_ms) / 1000))
 
 
 def _answer_s(loads: Sequence[Load], n: int, tokens: int) -> float | None:

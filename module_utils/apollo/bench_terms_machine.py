@@ -28,4 +28,24 @@ FACTS = (
     ("allreduce_busbw_gbytes_s", "GB/s", "higher", "Bus bandwidth of an all-reduce over all GPUs of both nodes."),
     ("allreduce_ring_busbw_gbytes_s", "GB/s", "higher", "The same by NCCL's ring, which cannot exceed the wire."),
     ("allreduce_algbw_gbytes_s", "GB/s", "higher", "Algorithm bandwidth of the same all-reduce."),
+    (
+        "overload_refused",
+        "1",
+        "higher",
+        "Requests that the gateway refused with 429 while more came than the plan carries.",
+    ),
+    ("overload_errors", "1", "lower", "Requests of an overload that got neither an answer nor 429."),
+    ("overload_refused_p95_ms", "ms", "lower", "From asking to 429, 95th percentile of the refused."),
+    (
+        "overload_ttft_p95_ms",
+        "ms",
+        "lower",
+        "First token of those who were let in during an overload, 95th percentile.",
+    ),
+    (
+        "overload_user_p05_tok_s",
+        "tok/s",
+        "higher",
+        "Speed that 95 of 100 of those who were let in had, waiting included.",
+    ),
 )

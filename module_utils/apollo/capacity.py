@@ -59,6 +59,7 @@ class Capacity:
     tok_s: float | None = None
     hardware_per_million: float | None = None
     electricity_per_million: float | None = None
+    first_s: float | None = None  # mean time to the first token there
 
     @property
     def cost_per_million(self) -> float | None:
@@ -88,6 +89,7 @@ def capacity(supply: Supply, people: People, prices: Prices) -> Capacity:
         tok_s,
         _hardware(tok_s, prices),
         _electricity(tok_s, supply, prices),
+        None if point.ttft_mean_ms is None else point.ttft_mean_ms / 1000,
     )
 
 

@@ -15,7 +15,7 @@ from ansible.module_utils.apollo.service_level import Level, largest_n
 
 COLUMNS = ("plan", "people", "seats", "ended_by", "speed", "answer", "supply")
 COST_COLUMNS = ("cost_hardware", "cost_electricity", "cost")
-FEW = 3  # plans that are told in sentences too
+FEW = 3  # plans that are told in sentences; of more, the best one of each model
 DEFAULT_PEOPLE = {"think_time_s": 60, "answer_tokens": 512, "floor_tok_s": 10}
 
 
@@ -32,7 +32,7 @@ def capacity_section(
     return {
         "title": f"{prefix}{words['capacity']}",
         "question": _question(asked, words),
-        "answers": [_answer(told, asked, words) for told, _ in found] if len(found) <= FEW else [],
+        "answers": [_answer(told, asked, words) for told in _foremost(sweeps, [told for told, _ in found])],
         "table": Table("capacity-table", _caption(prices, words), heads(columns, words), rows),
         "notes": list(dict.fromkeys(_notes(sweeps, asked, prices, found, words))),
     }
@@ -124,12 +124,35 @@ def _has_prices(prices: Mapping[str, Any]) -> bool:
     return any(prices.get(name) is not None for name in names)
 
 
+def _foremost(sweeps: Sequence[Sweep], told: Sequence[Capacity]) -> list[Capacity]:
+    """All of a few plans, or of each model the plan that serves most people."""
+    if len(told) <= FEW:
+        return list(told)
+    best: dict[str, Capacity] = {}
+    for sweep, row in zip(sweeps, told, strict=True):
+        model = sweep.about["layout"]["endpoints"][0]["model"]
+        if model not in best or (row.people or 0) > (best[model].people or 0):
+            best[model] = row
+    return list(best.values())
+
+
 def _answer(told: Capacity, asked: People, words: Words) -> str:
     if told.people is None:
         return words["capacity_unknown"].format(plan=told.plan)
     if not told.people:
         return words["capacity_nobody"].format(plan=told.plan, floor=f"{asked.floor_tok_s:g}")
-    return words["capacity_answer"].format(plan=told.plan, people=_people(told, words))
+    speed = {
+        "speed": show.number(told.speed_tok_s),
+        "answer": show.number(told.answer_s),
+        "first": show.number(told.first_s, 2),
+    }
+    return words["capacity_answer"].format(
+        plan=told.plan,
+        people=_people(told, words),
+        seats=show.count(told.seats),
+        tokens=f"{asked.answer_tokens:g}",
+        **speed,
+    )
 
 
 def _notes(

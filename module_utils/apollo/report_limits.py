@@ -34,6 +34,14 @@ def worst_lines(verdict: Mapping[str, Any], words: Words) -> list[str]:
     return [*points, *(_line(finding, words) for finding in ordered)][:WORST]
 
 
+def plain_verdict(verdict: Mapping[str, Any], words: Words) -> str:
+    """Whether it is set up right, as one says it."""
+    counts, points = verdict.get("counts") or {}, len(verdict.get("uncounted") or [])
+    broken = counts.get("fail", 0) + counts.get("missing", 0)
+    told = {"all": len(verdict.get("findings") or []), "broken": broken, "points": points}
+    return words[f"plain_{verdict['overall']}"].format(**told, open=counts.get("inconclusive", 0))
+
+
 def limit_table(verdict: Mapping[str, Any], words: Words) -> Table | None:
     """Each limit once per plan, those that do not hold first."""
     groups: dict[tuple[str, str], list[Finding]] = {}
@@ -57,13 +65,13 @@ def _line(finding: Finding, words: Words) -> str:
     where = " ".join(part for part in (finding["plan"], place(finding)) if part)
     value = _measured(finding) if finding["measured"] else words["not_measured"]
     value = words["not_comparable"] if finding.get("refused") else value
-    return words["finding"].format(name=finding["name"], where=where, value=value, wanted=_wanted(finding))
+    return words["finding"].format(name=words.say(finding["name"]), where=where, value=value, wanted=_wanted(finding))
 
 
 def _broken_row(finding: Finding, words: Words) -> list[Cell]:
     return [
         Cell(words[finding["verdict"]], finding["verdict"]),
-        Cell(finding["name"], note=_note(finding, words)),
+        Cell(words.say(finding["name"]), note=_note(finding, words)),
         Cell(finding["plan"]),
         Cell(show.NOTHING if finding["n"] is None else str(finding["n"])),
         Cell(finding["endpoint"] or show.NOTHING),
@@ -77,7 +85,7 @@ def _limit_row(group: Sequence[Finding], words: Words) -> list[Cell]:
     passed = sum(finding["verdict"] == "pass" for finding in group)
     return [
         Cell(words[worst["verdict"]], worst["verdict"]),
-        Cell(worst["name"], note=_note(worst, words)),
+        Cell(words.say(worst["name"]), note=_note(worst, words)),
         Cell(worst["plan"]),
         Cell(words["of"].format(part=passed, whole=len(group))),
         Cell(place(worst)),
@@ -114,7 +122,7 @@ def _note(finding: Finding, words: Words) -> str:
     stated = tolerance.get("relative", 0.0) + tolerance.get("absolute", 0.0) / (abs(finding["value"]) or 1.0)
     widened = tolerance.get("noise", 0.0) > stated
     noise = words["noise"].format(share=show.percent(tolerance["noise"])) if widened else ""
-    return " ".join(part for part in (refused, noise, finding["remark"]) if part)
+    return " ".join(part for part in (refused, noise, words.say(finding["remark"])) if part)
 
 
 def _unit(finding: Finding) -> str:

@@ -83,38 +83,44 @@ def sections(
         "title": published.get("title", ""),
         "source": published.get("source", ""),
         "tables": [
-            *_capacity(published, people, prices),
-            *(_table(published, *entry) for entry in TABLES if published.get(entry[0])),
+            *_capacity(published, words, people, prices),
+            *(_table(published, words, *entry) for entry in TABLES if published.get(entry[0])),
         ],
         "facts": [plain_table("reference-facts", words["machine_and_method"], ["", ""], _facts(published))],
-        "lists": [{"title": title, "items": published[name]} for name, title in LISTS if published.get(name)],
-        "remarks": [entry["text"] for entry in _remarks(published) if not set(entry.get("about", [])) & set(shown)],
+        "lists": [
+            {"title": words.say(title), "items": list(map(words.say, published[name]))}
+            for name, title in LISTS
+            if published.get(name)
+        ],
+        "remarks": [
+            words.say(each["text"]) for each in _remarks(published) if not set(each.get("about", [])) & set(shown)
+        ],
     }
 
 
 def _capacity(
-    published: Mapping[str, Any], people: Mapping[str, Any], prices: Mapping[str, Any]
+    published: Mapping[str, Any], words: Words, people: Mapping[str, Any], prices: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Derived from the printed figures for the same people as above."""
     if not published.get("results_27b") or not published.get("results_397b"):
         return []
     asked = report_capacity.read_people(people)
-    currency = f"{prices.get('currency') or ''} hardware per million tokens".strip()
-    columns = ["plan", "people", "at once", "tok/s each (throughput / N)", currency]
-    caption = (
-        f"Derived from these figures: people who think {asked.think_time_s:g} s between answers of "
-        f"{asked.answer_tokens} tokens, each at {asked.floor_tok_s:g} tok/s or more"
-    )
+    currency = words["reference_cost"].format(currency=prices.get("currency") or "").strip()
+    columns = [*map(words.say, ("plan", "people", "at once", "tok/s each (throughput / N)")), currency]
+    numbers = {"think": asked.think_time_s, "tokens": asked.answer_tokens, "floor": asked.floor_tok_s}
+    caption = words["reference_people"].format(**{name: f"{value:g}" for name, value in numbers.items()})
     found = report_published.rows(published, asked, prices)
-    return [{"table": plain_table("reference-capacity", caption, columns, found), "remarks": [DERIVED]}]
+    return [{"table": plain_table("reference-capacity", caption, columns, found), "remarks": [words.say(DERIVED)]}]
 
 
-def _table(published: Mapping[str, Any], name: str, caption: str, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _table(
+    published: Mapping[str, Any], words: Words, name: str, caption: str, columns: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     rows = [[_plain(entry.get(key)) for _, key in columns] for entry in published[name]]
-    table: Table = plain_table(f"reference-{name}", caption, [head for head, _ in columns], rows)
+    table: Table = plain_table(f"reference-{name}", words.say(caption), [words.say(head) for head, _ in columns], rows)
     return {
         "table": table,
-        "remarks": [entry["text"] for entry in _remarks(published) if name in entry.get("about", [])],
+        "remarks": [words.say(entry["text"]) for entry in _remarks(published) if name in entry.get("about", [])],
     }
 
 

@@ -14,7 +14,8 @@ from ansible.module_utils.apollo.bench_validity import REASONS
 from ansible.module_utils.apollo.report_about import about_tables, remarks
 from ansible.module_utils.apollo.report_capacity import capacity_section
 from ansible.module_utils.apollo.report_energy import energy_section
-from ansible.module_utils.apollo.report_limits import broken_table, limit_table, worst_lines
+from ansible.module_utils.apollo.report_limits import broken_table, limit_table, plain_verdict, worst_lines
+from ansible.module_utils.apollo.report_overload import overload_section
 from ansible.module_utils.apollo.report_roofline import roofline_section
 from ansible.module_utils.apollo.report_side import scaling_sections, side_by_side
 from ansible.module_utils.apollo.report_table import Cell, Table, heads, plain_table
@@ -35,6 +36,7 @@ class Material:
     published: Mapping[str, Any] = field(default_factory=dict)
     people: Mapping[str, Any] = field(default_factory=dict)
     prices: Mapping[str, Any] = field(default_factory=dict)
+    events: Sequence[Mapping[str, Any]] = ()
 
     @property
     def simulated(self) -> bool:
@@ -52,9 +54,10 @@ def view(material: Material, words: Words) -> dict[str, Any]:
         "prefix": prefix,
         "title": f"{prefix}{words['title']} {material.manifest.get('run_id', '')}".strip(),
         "run": _run(material.manifest, sweeps),
-        "verdict": {**verdict, "worst": worst_lines(verdict, words)},
+        "verdict": {**verdict, "worst": worst_lines(verdict, words), "plain": plain_verdict(verdict, words)},
         "points": _points(sweeps),
         "capacity": capacity_section(sweeps, material.people, material.prices, words, prefix),
+        "overload": overload_section(material.events, words, prefix),
         "sweeps": [_sweep(sweep, words, prefix, comfort) for sweep in sweeps],
         "side_by_side": side_by_side(sweeps, words, prefix),
         "scaling": scaling_sections(sweeps, words, prefix),

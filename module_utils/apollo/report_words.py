@@ -22,6 +22,7 @@ class Words:
     texts: Mapping[str, str]
     column_heads: Mapping[str, tuple[str, str]]
     meanings: Mapping[str, str] = field(default_factory=dict)
+    sayings: Mapping[str, str] = field(default_factory=dict)  # what data says in English, by its own words
 
     def __getitem__(self, name: str) -> str:
         return self.texts[name]
@@ -32,6 +33,10 @@ class Words:
     def meaning(self, name: str, told: str) -> str:
         return self.meanings.get(name, told)
 
+    def say(self, told: str) -> str:
+        """A name, a remark or a caption of the data; one that this language does not know stays as it is."""
+        return self.sayings.get(" ".join(told.split()), told)
+
 
 def read_words(data: Any, origin: str) -> Words:
     """Read a file of words; ValueError names the file and what it lacks."""
@@ -39,4 +44,5 @@ def read_words(data: Any, origin: str) -> Words:
     if lacking:
         raise ValueError(f"{origin}: lacks {', '.join(lacking)}")
     heads = {name: (pair[0], pair[1]) for name, pair in data["heads"].items()}
-    return Words(data["language"], data["language_name"], data["texts"], heads, data.get("meanings") or {})
+    known = data.get("meanings") or {}, data.get("said") or {}
+    return Words(data["language"], data["language_name"], data["texts"], heads, *known)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isclose
 from typing import Any
 
 from ansible.module_utils.apollo.bench_rows import Sweep
 from ansible.module_utils.apollo.judge_facts import Fact
 
 NO_LIMIT = "no limit"  # nothing was published, or what was published cannot be measured
+PRINTED = 0.02  # how far rounding in print takes a figure from the limit that was made of it
 ORDER = ("missing", "fail", "inconclusive", "pass")
 ONE_NODE = ("27b-one", "27b")
 PLANS = {"c": "397b"}
@@ -68,9 +70,13 @@ class Evidence:
         metric: str,
         scale: float = 1.0,
     ) -> Figure:
-        """A figure with a limit: ours is the mean of the endpoints, the verdict that of the worst of them."""
+        """A figure with a limit: ours is the mean of the endpoints, the verdict that of the worst of them.
+
+        Only a limit that has the published value says anything of it, others may be about the same point.
+        """
         for plan in plans:
-            found = [finding for finding in self.findings if _is(finding, plan, n, metric)]
+            about = [finding for finding in self.findings if _is(finding, plan, n, metric)]
+            found = [finding for finding in about if isclose(scale * finding["value"], published, rel_tol=PRINTED)]
             if found:
                 return _judged(row, column, published, found, scale)
         return Figure(row, column, published, None, "", verdict="missing")

@@ -34,6 +34,7 @@ class Observation:
     user_tok_s: float | None = None
     failed_requests: int = 0
     crashed: bool = False
+    ruled_out: str = ""  # why it was not even started
 
     @property
     def broke(self) -> bool:
@@ -75,7 +76,7 @@ def search(space: Space, observations: Sequence[Observation]) -> Standing:
     steps = _search(space, standing)
     step = next(steps, None)
     while step is not None and (key(step.setting), step.n) in known:
-        standing.starts += step.needs_start
+        standing.starts += step.needs_start and not known[key(step.setting), step.n].ruled_out
         step = _send(steps, known[key(step.setting), step.n])
     standing.next_step = step
     return standing
@@ -128,9 +129,13 @@ def _race(space: Space, setting: Setting, standing: Standing, gain: float) -> Se
         seen.append((yield Step(setting, n, needs_start=not seen)))
         if seen[-1].broke:
             standing.crashes += [seen[-1]] if seen[-1].crashed else []
-            standing.ended[key(setting)] = f"{'broke down' if seen[-1].crashed else 'does not count'} at N={n}"
+            standing.ended[key(setting)] = seen[-1].ruled_out or _how_it_broke(seen[-1])
             return
     _finish(space, setting, seen, standing, gain)
+
+
+def _how_it_broke(seen: Observation) -> str:
+    return f"{'broke down' if seen.crashed else 'does not count'} at N={seen.n}"
 
 
 def _finish(space: Space, setting: Setting, seen: Sequence[Observation], standing: Standing, gain: float) -> None:
@@ -158,7 +163,10 @@ def _cannot_win(space: Space, seen: Sequence[Observation], winner: Winner | None
 def _bound(space: Space, setting: Setting, standing: Standing) -> str:
     """A breakdown rules out whatever strains the engine at least as much."""
     below = next((crash for crash in standing.crashes if strains_at_least(space, setting, crash.setting)), None)
-    return f"strains more than {key(below.setting)}, which broke down at N={below.n}" if below else ""
+    if below is None:
+        return ""
+    how = "does not fit" if below.ruled_out else f"broke down at N={below.n}"
+    return f"strains more than {key(below.setting)}, which {how}"
 
 
 def _value(standing: Standing, dimension: Dimension) -> Any:

@@ -50,4 +50,4 @@ def _plan(plan: Mapping[str, Any], let_in: Mapping[str, Any]) -> dict[str, Any]:
     replicas = [{**replica, "variant": tuned_name(replica["variant"])} for replica in plan["replicas"]]
     queue = let_in.get("queue_limit")
     limits = {"cap_per_endpoint": let_in["cap_per_endpoint"], **({} if queue is None else {"queue_limit": queue})}
-    return {**plan, "replicas": replicas, "gateway": {**plan["gateway"], **limits}}
+    return {**plan, "measured": "nowhere", "replicas": replicas, "gateway": {**plan["gateway"], **limits}}

@@ -50,7 +50,13 @@ def observations(space: Space, sweeps: Iterable[Sweep], events: Iterable[Mapping
         if row.status != NOT_RUN
     ]
     broke = [event for event in events if event.get("event") == BROKE]
-    return [*(Observation(event["setting"], int(event["n"]), crashed=True) for event in broke), *found]
+    return [*map(_broken, broke), *found]
+
+
+def _broken(event: Mapping[str, Any]) -> Observation:
+    """What does not fit was never started; what fits no better is ruled out by it all the same."""
+    why = "" if event.get("started", True) else str(event.get("why") or "does not fit")
+    return Observation(event["setting"], int(event["n"]), crashed=True, ruled_out=why)
 
 
 def setting_of(space: Space, sweep: Sweep) -> dict[str, Any] | None:
@@ -70,7 +76,7 @@ def result(space: Space, standing: Standing, sweeps: Sequence[Sweep], level: Lev
     """The standing as plain data, with what the winner's own sweep would let in."""
     winner = standing.winner
     mine = [sweep for sweep in sweeps if winner and setting_of(space, sweep) == winner.setting]
-    let_in = admission(loads(mine[-1]), level) if mine else None
+    let_in = admission(loads(mine[-1]), level, len(mine[-1].endpoints)) if mine else None
     step = standing.next_step
     return {
         "next_step": {**asdict(step), "setting": dict(step.setting), "arguments": arguments(step.setting)}

@@ -8,12 +8,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from ansible.module_utils.apollo import bench_energy, machine_facts
+from ansible.module_utils.apollo import bench_energy, machine_facts, overload
+from ansible.module_utils.apollo.bench_result import read_result
 
 from tests.conftest import RunModule
 from tests.contract import house
 from tests.support import bench_samples as samples
-from tests.unit import test_energy
+from tests.unit import test_energy, test_overload, test_report_overload
 
 STARTED = {"endpoint": "vllm-27b-0", "engine_start": {"start_s": 20.5, "ready_at_s": 1.5}}
 FACTS = [*machine_facts.engine_starts([STARTED], "27b"), machine_facts.gpu_init({}, "node1")]
@@ -78,3 +79,19 @@ def test_the_verdict_keeps_to_its_schema(run_module: RunModule, written: Path) -
     limits = [str(house.PROJECT / "reference/limits-lab.yml")]
     told = run_module("bench_judge", path=str(written), limits=limits)
     assert faults("verdict", told["verdict"]) == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        overload.told(read_result(test_overload.text(**{"Service Unavailable": 1})), test_report_overload.OFFER),
+        overload.failed("client_timeout: a request had not ended", test_report_overload.OFFER),
+    ],
+    ids=["measured", "failed"],
+)
+def test_an_overload_keeps_to_the_journals_schema(event: dict[str, Any]) -> None:
+    line = {**event, "plan": "27b", "at_s": 1.0, "schema": 1}
+    assert faults("journal", line) == []
+    assert faults("journal", {name: value for name, value in line.items() if name != "offer"}) != []
+    swapped = {"measured": "failed", "failed": "measured"}
+    assert faults("journal", {**line, "status": swapped[event["status"]]}) != []

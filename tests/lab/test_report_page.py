@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo import overload
+from ansible.module_utils.apollo.bench_result import read_result
 
 from tests.contract import house
 from tests.support import browser, published_run
+from tests.unit import test_overload, test_report_overload
 
 PAGES = ("report.html", "report.de.html")
 WIDTHS = (360, 768, 1280)
@@ -22,6 +26,9 @@ PLOTS = 3 * PLANS + 2 + 1 + 1  # three for each plan, two side by side, two node
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     published_run.write(folder)
+    overloaded = {**overload.told(read_result(test_overload.text()), test_report_overload.OFFER), "plan": "27b"}
+    with (folder / "journal.jsonl").open("a") as journal:
+        journal.write(json.dumps(overloaded) + "\n")
     verdict = published_run.judge_events(*published_run.whole()).as_dict()
     role, reference = house.PROJECT / "roles/bench", house.PROJECT / "reference"
     options: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,32 @@ def test_applying_needs_a_place_before_anything_is_measured(tmp_path: Path) -> N
     assert not (tmp_path / "starts").exists()
 
 
-def test_what_stood_before_is_served_again(tuned: tuple[Path, str]) -> None:
-    assert starts(tuned[0])[-1] == {"plan": "397b-base", "arguments": {}}
+def test_what_was_proved_is_left_serving(tuned: tuple[Path, str]) -> None:
+    assert starts(tuned[0])[-1] == {"plan": "397b", "arguments": {}}
+    [proof] = tuned[0].glob("*-tune-proof/manifest.json")
+    [sweep] = json.loads(proof.read_text())["sweeps"]
+    cap = json.loads((tuned[0] / "tune" / "tune.json").read_text())["admission"]["cap_per_endpoint"]
+    assert sweep["settings"]["concurrency"] == [cap]
+
+
+@pytest.fixture(scope="module")
+def unproved(tuned: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The same search, which is over, and an overload that did not keep the level."""
+    folder = tmp_path_factory.mktemp("unproved")
+    shutil.copytree(tuned[0] / "tune", folder / "tune")
+    told = {"tune_apply": True, "tune_catalog_path": str(folder / "catalog"), "stub_overload_fails": True}
+    done = play("tune", folder, **told, **SPACE)
+    assert done.returncode != 0
+    return folder, done.stdout
+
+
+def test_what_was_not_proved_is_not_kept_and_says_why_in_one_line(unproved: tuple[Path, str]) -> None:
+    assert "what the search would let in is not kept: the first token came too late" in unproved[1]
+    assert not (unproved[0] / "catalog").exists()
+
+
+def test_a_search_that_is_over_starts_nothing_but_winner_and_what_stood_before(unproved: tuple[Path, str]) -> None:
+    assert [start["plan"] for start in starts(unproved[0])] == ["397b", "397b-base"]
 
 
 def test_reproduce_prints_all_tables_though_a_plan_does_not_start(tmp_path: Path) -> None:

@@ -30,9 +30,18 @@ def test_a_wider_margin_lets_in_fewer() -> None:
 
 
 def test_the_queue_drains_within_the_wait() -> None:
-    told = admission(LOADS, LEVEL, waiting_s=10)
-    assert told.queue_limit == 20
-    assert admission(LOADS, LEVEL, waiting_s=60).queue_limit == 122
+    free = replace(LEVEL, ttft_p95_ms=None)
+    assert admission(LOADS[:3], free, waiting_s=10).queue_limit == 20
+    assert admission(LOADS[:3], free, waiting_s=60).queue_limit == 122
+
+
+def test_who_waits_at_the_gateway_still_gets_the_first_token_in_time() -> None:
+    assert admission(LOADS[:3], replace(LEVEL, ttft_p95_ms=8000)).queue_limit == 3  # half of 3.5 s
+    assert admission(LOADS, LEVEL).queue_limit == 1
+
+
+def test_all_endpoints_drain_the_one_queue() -> None:
+    assert admission(LOADS[:3], replace(LEVEL, ttft_p95_ms=8000), endpoints=2).queue_limit == 7
 
 
 def test_more_than_was_measured_is_not_let_in() -> None:

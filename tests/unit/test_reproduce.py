@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.apollo.reproduce import Evidence
 
 from tests.conftest import PROJECT, RunModule
 from tests.support import bench_samples as samples
@@ -100,6 +101,14 @@ def test_a_slower_row_shows_its_deviation_its_tolerance_and_fails(reproduce: Rep
     assert found["deviation"] == pytest.approx(-0.2, abs=0.01)
     assert found["tolerance"] == pytest.approx(0.1, abs=0.01)
     assert found["verdict"] == "fail"
+
+
+def test_a_limit_of_another_value_says_nothing_of_a_published_figure() -> None:
+    finding = {"plan": "27b", "n": 1, "metric": "output_tok_s", "value": 1.0, "verdict": "pass", "unit": "tok/s"}
+    told = {**finding, "measured": {"mean": 353.0}, "tolerance": {"used": 0.0}}
+    for value, verdict in ((1.0, "missing"), (69.0, "pass")):
+        evidence = Evidence({}, [{**told, "value": value}], [])
+        assert evidence.judged("N = 1", "one node tok/s", 69, ["27b"], 1, "output_tok_s").verdict == verdict
 
 
 def test_what_was_not_measured_is_missing_and_a_dash(reproduce: Reproduce) -> None:

@@ -69,6 +69,15 @@ def test_what_could_not_be_served_is_remembered(run_module: RunModule, tmp_path:
     assert told["next_step"]["setting"]["plan"] == "397b-d"
 
 
+def test_what_does_not_fit_is_ruled_out_without_a_start(run_module: RunModule, tmp_path: Path) -> None:
+    setting = look(run_module, tmp_path)["next_step"]["setting"]
+    event = {"event": "tune_broke", "setting": setting, "n": 32, "started": False, "why": "it lacks 3 GiB on each GPU"}
+    (tmp_path / "journal.jsonl").write_text(json.dumps(event) + "\n")
+    told = look(run_module, tmp_path)
+    assert list(told["ended"].values()) == ["it lacks 3 GiB on each GPU"]
+    assert (told["starts"], told["next_step"]["setting"]["plan"]) == (0, "397b-d")
+
+
 def test_what_is_excluded_is_never_asked_for(run_module: RunModule, tmp_path: Path) -> None:
     told = look(run_module, tmp_path, excluded=[{"plan": "397b", "why": "does not fit"}])
     assert told["next_step"]["setting"]["plan"] == "397b-d"

@@ -6,6 +6,7 @@ forks a child for it, which starts fresh. What the folder holds, in the order of
     task.json      the job: the client's arguments, warm-ups, barrier; renamed to taken.json when it is taken
     ready.json     prompts are made; the child waits
     go             the engines are ready as well
+    key            written before go where the server asks for one; read once and removed
     phase.json     what the child does: warm_up, barrier, load, done
     stamps.json    both clocks and the server's counters, before and after the load
     result.json    what `vllm bench serve` wrote
@@ -151,6 +152,19 @@ def meet(barrier: dict[str, Any]) -> TCPStore | None:
     return store
 
 
+def timed(asked: Any) -> Any:
+    """Of a request that was refused or broke, the image's client tells no time: note how long it took."""
+
+    async def asking(*given: Any, **named: Any) -> Any:
+        began = time.perf_counter()
+        output = await asked(*given, **named)
+        if not output.success:
+            output.latency = time.perf_counter() - began
+        return output
+
+    return asking
+
+
 class Job:
     """One job: made ready, then measured."""
 
@@ -171,10 +185,19 @@ class Job:
         while not (self.folder / "go").exists():
             time.sleep(LOOK_S)
         self.stamps["taken_up_s"] = time.time()
+        self.take_key()
+        serve.ASYNC_REQUEST_FUNCS[args.backend] = timed(serve.ASYNC_REQUEST_FUNCS[args.backend])
         if warm.num_prompts > 0:
             self.phase("warm_up")
             serve.main(warm)
         self.measure(args)
+
+    def take_key(self) -> None:
+        """The image's client takes the key from its environment, which no list of processes shows."""
+        key = self.folder / "key"
+        if key.exists():
+            os.environ["OPENAI_API_KEY"] = key.read_text(encoding="utf-8")
+            key.unlink()
 
     def measure(self, args: argparse.Namespace) -> None:
         measured = serve.benchmark
