@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,7 @@ def main() -> int:
     )
     parser.add_argument("command", nargs="?", default="run", choices=COMMANDS, metavar="command")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nothing is left running, the screen is whole
     os.umask(0o022)  # the nodes' package manager reads what is built here, as a user without rights
     try:
         execute(arguments.command, read_settings(os.environ, ROOT))

@@ -5,7 +5,8 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +17,7 @@ HEADING = re.compile(r"^(PLAY|TASK|RUNNING HANDLER) \[(.*)\] \*+$")
 FAILED = re.compile(r"^(fatal|failed): ")
 TAIL_LINES = 15
 SHOWN_WIDTH = 300
+END_TIMEOUT_S = 10
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,26 @@ def run_playbook(lab: Lab, playbook: Playbook, note: Callable[[str], None]) -> P
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        lines = follow(process, log, note)
+        with ended_with(process):
+            lines = follow(process, log, note)
     if process.wait() != 0:
         shown = "\n".join(f"    {shorten(line, SHOWN_WIDTH)}" for line in failure_lines(lines))
         raise LabError(f"{playbook.path} failed, log in {path.relative_to(lab.root)}\n{shown}")
     return path
+
+
+@contextmanager
+def ended_with(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Leave no playbook behind that goes on changing nodes while nobody looks, or while the next one starts."""
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        try:
+            process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        raise
 
 
 def follow(process: subprocess.Popen[str], log: IO[str], note: Callable[[str], None]) -> list[str]:

@@ -17,6 +17,7 @@ WORDS = {
     "dict": "a mapping of names to values",
 }
 NEVER_NEGATIVE = re.compile(r"_(s|ms|mib|gb|gbps|minutes)$")
+IMAGE = re.compile(r"\w[\w.:/-]*(@sha256:[0-9a-f]{64})?")
 PORTS = range(1, 65536)
 
 
@@ -33,7 +34,7 @@ def value_faults(name: str, value: Any, option: Mapping[str, Any]) -> list[str]:
         return [f"'{name}' is {_told(kind, value)}, {WORDS[kind]} expected: correct it"]
     if kind in ("int", "float"):
         return _beyond(name, float(value))
-    return _not_a_choice(name, value, option) + _inside(name, value, option)
+    return _not_a_choice(name, value, option) + _no_image(name, value) + _inside(name, value, option)
 
 
 def _is_a(kind: str, value: Any) -> bool:
@@ -68,6 +69,12 @@ def _not_a_choice(name: str, value: Any, option: Mapping[str, Any]) -> list[str]
     if not choices or value in choices:
         return []
     return [f"'{name}' is {str(value)!r}, one of {', '.join(map(str, choices))} expected: choose one of them"]
+
+
+def _no_image(name: str, value: Any) -> list[str]:
+    if not name.endswith("_image") or value == "" or IMAGE.fullmatch(str(value)):
+        return []
+    return [f"'{name}' is {str(value)!r}, name:tag or name:tag@sha256: with 64 hexadecimal digits expected: correct it"]
 
 
 def _inside(name: str, value: Any, option: Mapping[str, Any]) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab.cli import COMMANDS
 from tests.contract import house, layouts
 
 INVENTORIES = ["inventory/apollo", "inventory/lab"]
@@ -66,3 +68,22 @@ def test_every_tag_of_the_story_may_be_asked_for() -> None:
 
 def settings() -> dict[str, str]:
     return {**os.environ, "ANSIBLE_CONFIG": str(house.PROJECT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+
+
+def test_a_clone_may_lie_in_a_folder_with_a_blank() -> None:
+    connection = house.read_yaml(house.PROJECT / "inventory/lab/group_vars/apollo/connection.yml")
+    words = shlex.split(connection["ansible_ssh_common_args"].replace("{{ lab_state }}", "/a clone"))
+    assert 'UserKnownHostsFile="/a clone/known_hosts"' in words  # ssh itself takes the blank for a second file
+
+
+@pytest.mark.parametrize("program", ["bin/lab", "bin/test"])
+def test_programs_find_their_clone_through_a_link(program: str, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(house.PROJECT / program)
+    done = subprocess.run([str(link), "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_only_commands_of_the_lab_bring_an_engine() -> None:
+    text = (house.PROJECT / "bin/lab").read_text()
+    assert f"    {' | '.join(COMMANDS)})\n" in text

@@ -52,4 +52,7 @@ def tell(outcomes: Sequence[Outcome], seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("bin/test: interrupted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from docker.errors import APIError
 from lab import cli
 from lab.job import alone
 from lab.networks import refuse_another_subnet
+from lab.playbook import ended_with
 from lab.settings import Lab, LabError, read_settings
 from tests.contract import house
 
@@ -56,3 +58,21 @@ def test_help_fits_a_terminal(module: str) -> None:
     command = ["python3", "-m", module, "--help"]
     shown = subprocess.run(command, cwd=house.PROJECT, capture_output=True, text=True, check=True).stdout
     assert not [line for line in shown.splitlines() if len(line) > 80]
+
+
+def test_a_playbook_ends_with_the_lab_that_started_it() -> None:
+    process = subprocess.Popen(["sleep", "60"], text=True)
+    with pytest.raises(KeyboardInterrupt), ended_with(process):
+        raise KeyboardInterrupt
+    assert process.returncode is not None
+
+
+def test_termination_is_an_interruption() -> None:
+    script = (
+        "import os, signal, sys; sys.argv[1:] = ['up']; from lab import cli\n"
+        "cli.execute = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "sys.exit(cli.main())"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=house.PROJECT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "bin/lab: interrupted; start it again to go on\n")

@@ -69,5 +69,15 @@ def test_parts_of_an_entry_are_looked_at() -> None:
     ]
 
 
+@pytest.mark.parametrize("image", ["", "vllm/vllm-openai:v0.32.0", f"host.example:5000/a/b:c@sha256:{'0a' * 32}"])
+def test_name_of_an_image_is_one(image: str) -> None:
+    assert value_faults("x_image", image, {"type": "str"}) == []
+
+
+@pytest.mark.parametrize("image", ["a:b@sha256:...", "a b", f"a@sha256:{'0' * 63}", "docker pull a:b"])
+def test_image_with_half_a_digest_is_refused(image: str) -> None:
+    assert "with 64 hexadecimal digits expected" in value_faults("x_image", image, {"type": "str"})[0]
+
+
 def test_a_secret_is_not_shown() -> None:
     assert "geheim" not in value_faults("gateway_keys", "geheim", {"type": "dict"})[0]
