@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -42,6 +43,16 @@ class Stub:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def other_url(self) -> str:
+        """Where another server of the same kind would answer, on the port beside."""
+        return f"http://127.0.0.1:{self.port + 1}"
+
+    @property
+    def other_command(self) -> list[str]:
+        words = ["--host", "127.0.0.1", "--port", str(self.port + 1), "--model", "m", "--token-delay-s", "0.005"]
+        return [sys.executable, str(STUB), *words]
 
     def behave(self, **behaviour: object) -> dict[str, Any]:
         request = urllib.request.Request(f"{self.url}/stub", json.dumps(behaviour).encode(), method="POST")
@@ -107,6 +118,30 @@ class Resident:
         subprocess.run(command, env=environment, check=True, capture_output=True)
         result: dict[str, Any] = json.loads((folder / "e0" / "result.json").read_text())
         return result
+
+    def run_sweep(
+        self, server: Stub, points: list[dict[str, Any]], folder: Path
+    ) -> tuple[float, list[dict[str, Any]] | None]:
+        """The same points with `vllm bench sweep serve`, which starts a server of its own; None where it cannot run."""
+        vllm = [self.python, "-m", "vllm.entrypoints.cli.main", "bench"]
+        swept = ("--num-prompts", "--max-concurrency", "--result-", "--percentile-metrics", "--save-result")
+        stated = client_arguments(
+            {**self.options("")["endpoints"][0], "url": server.other_url}, read_point(points[0]), ""
+        )
+        bench = [*vllm, "serve", *(word for word in stated if not word.startswith(swept))]
+        chosen = [{"max_concurrency": point["concurrency"], "num_prompts": point["prompts"]} for point in points]
+        (folder / "points.json").write_text(json.dumps(chosen))
+        command = [*vllm, "sweep", "serve", f"--serve-cmd={shlex.join(server.other_command)}", "--after-bench-cmd=true"]
+        command += [f"--bench-cmd={shlex.join(bench)}", f"--bench-params={folder / 'points.json'}", "--num-runs=1"]
+        environment = {**os.environ, **QUIET, "PYTHONPATH": str(self.tree)}
+        began = time.monotonic()
+        ran = subprocess.run([*command, f"--output-dir={folder / 'theirs'}"], env=environment, capture_output=True)
+        took_s = time.monotonic() - began
+        found = [json.loads(path.read_text()) for path in (folder / "theirs").rglob("run=0.json")]
+        whole = len(found) == len(points)
+        if not whole:
+            print(ran.stdout.decode()[-2000:], ran.stderr.decode()[-2000:])
+        return took_s, sorted(found, key=lambda each: int(each["max_concurrency"])) if whole else None
 
 
 def put_programs(folder: Path) -> Path:

@@ -1,10 +1,11 @@
-"""The same thing measured several times, pass by pass: the modules one after the other, as role bench calls them."""
+"""Whole sweeps: the modules one after the other, as role bench calls them, against a stand-in server."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ class Sweep:
         assert not told["failed"], told
         return told
 
-    def open(self) -> dict[str, Any]:
-        return self.journal(about=ABOUT, sweep=self.sweep, schedule=SCHEDULE)
+    def open(self, **schedule: Any) -> dict[str, Any]:
+        return self.journal(about=ABOUT, sweep=self.sweep, schedule={**SCHEDULE, **schedule})
 
     def measure(self, url: str, point: dict[str, Any]) -> None:
         began = self.journal(events=[{"event": "point_started", "hash": point["hash"]}])["events"][0]
@@ -69,7 +70,7 @@ def test_a_noise_floor_comes_of_passes_with_fresh_engines_and_survives_a_reboot(
             sweep.measure(server.url, turn["point"])
         lines.write_text(lines.read_text()[:-40])
         after = sweep.open()["turns"]
-        assert [turn["point"]["concurrency"] for turn in after] == [4, 1, 4]
+        assert [turn["point"]["concurrency"] for turn in after] == [1, 4, 4]  # the torn line cost no run
         for turn in after:
             sweep.measure(server.url, turn["point"])
     assert sweep.open()["turns"] == []
@@ -79,3 +80,27 @@ def test_a_noise_floor_comes_of_passes_with_fresh_engines_and_survives_a_reboot(
     (kept,) = json.loads((tmp_path / "noise-floor.json").read_text())
     assert (kept["n"], kept["concurrency"]) == (3, [1, 4])
     assert 0 < kept["metrics"]["output_tok_s"] < 1
+
+
+def test_a_sweep_against_the_images_own(
+    run_module: RunModule, client: bench_rig.Resident, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """The same two points, once each, by `vllm bench sweep serve` and by our modules; times are printed and kept."""
+    sweep = Sweep(run_module, client, tmp_path / "ours")
+    with bench_rig.stub(token_delay_s=0.005) as server:
+        began = time.monotonic()
+        turns = sweep.open(repeats=1)["turns"]
+        for turn in turns:
+            sweep.measure(server.url, turn["point"])
+        ours_s = time.monotonic() - began
+        points = [turn["point"] for turn in turns]
+        theirs_s, done = client.run_sweep(server, points, tmp_path)
+    if done is None:
+        pytest.skip("this image has no `vllm bench sweep serve` that runs here")
+    load_s = sum(result["duration"] for result in done)
+    told = {"ours_s": ours_s, "sweep_serve_s": theirs_s, "load_of_sweep_serve_s": load_s}
+    for name, value in told.items():
+        record_property(name, round(value, 2))
+    print(" ".join(f"{name}={value:.2f}" for name, value in told.items()))
+    assert [result["completed"] for result in done] == [point["prompts"] for point in points]
+    assert ours_s < theirs_s
