@@ -9,6 +9,7 @@ from ansible.module_utils.apollo.bench_terms_machine import ENERGY
 from ansible.module_utils.apollo.energy import SPOILING
 
 JOULES_PER_WH = 3600.0
+JOULE_DIGITS = 3  # NVML counts millijoules: what is less than one of them is an error of the difference, not energy
 NAMES = tuple(name for name, *_ in ENERGY)
 CLOCK_OFFSET_LIMIT_S = 0.2
 FAULTS = ("energy_window", "energy_gap", "energy_gpus", "energy_counter", "clock_step")
@@ -22,7 +23,7 @@ def figures(nodes: Sequence[Node], tokens: float | None) -> Figures:
     gross, idle = _sum(nodes, "energy_j"), _sum(nodes, "power_idle_w")
     parts = [(node.get("energy_j"), node.get("power_idle_w"), node["window_s"]) for node in nodes]
     known = bool(parts) and all(energy is not None and rest is not None for energy, rest, _ in parts)
-    net = sum(energy - rest * length for energy, rest, length in parts) if known else None
+    net = round(sum(energy - rest * length for energy, rest, length in parts), JOULE_DIGITS) + 0.0 if known else None
     return {
         "power_mean_w": _sum(nodes, "power_mean_w"),
         "power_peak_w": _sum(nodes, "power_peak_w"),

@@ -162,3 +162,8 @@ def test_one_nodes_own_power_counts_once_for_two_endpoints() -> None:
     found = bench_energy.plan_figures(runs)
     assert found["host_power_mean_w"] == 1900
     assert found["energy_gross_j"] == pytest.approx(2 * 20000)
+
+
+def test_a_load_that_draws_what_idleness_draws_costs_nothing_net() -> None:
+    found = bench_energy.figures([{"energy_j": 0.1 + 0.2, "power_idle_w": 0.3, "window_s": 1.0}], 100)
+    assert (found["energy_net_j"], found["joules_per_token_net"], found["tokens_per_kwh_net"]) == (0.0, 0.0, None)
