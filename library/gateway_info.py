@@ -22,7 +22,7 @@ attributes:
   diff_mode: {support: none, details: It changes nothing.}
   idempotent: {support: full, details: It changes nothing.}
 options:
-  backend: {type: str, default: engines, description: Backend whose servers are read.}
+  backend: {type: str, default: engines, description: "Backend whose servers are read, and all whose names begin with it and a dash."}
   socket: {type: path, default: /run/haproxy/admin.sock, description: The runtime socket.}
 """
 
@@ -34,11 +34,12 @@ EXAMPLES = r"""
 RETURN = r"""
 present: {description: Whether the gateway runs., returned: always, type: bool}
 servers:
-  description: The servers with name, status, sessions, queued and limit.
+  description: The servers with backend, name, status, sessions, queued and limit.
   returned: always
   type: list
   elements: dict
 queued: {description: Requests that wait for a server., returned: always, type: int}
+queues: {description: Requests that wait, by backend., returned: always, type: dict}
 """
 
 
@@ -52,13 +53,14 @@ def table(path: str) -> str:
 
 def read(path: str, backend: str) -> dict[str, Any]:
     if not Path(path).is_socket():
-        return {"present": False, "servers": [], "queued": 0}
+        return {"present": False, "servers": [], "queued": 0, "queues": {}}
     try:
         told = table(path)
     except ConnectionRefusedError:
-        return {"present": False, "servers": [], "queued": 0}
+        return {"present": False, "servers": [], "queued": 0, "queues": {}}
     servers = [asdict(server) for server in haproxy.parse_servers(told, backend)]
-    return {"present": True, "servers": servers, "queued": haproxy.parse_queue(told, backend)}
+    queues = haproxy.parse_queues(told, backend)
+    return {"present": True, "servers": servers, "queued": sum(queues.values()), "queues": queues}
 
 
 def main() -> None:

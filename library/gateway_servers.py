@@ -25,7 +25,8 @@ attributes:
   diff_mode: {support: full}
   idempotent: {support: full}
 options:
-  backend: {type: str, required: true, description: Backend whose servers are meant.}
+  backend: {type: str, default: engines, description: "Backend whose servers are meant, and all whose names begin with it and a dash."}
+  only: {type: list, elements: str, default: [], description: "Names of the servers that are meant; empty: all of them."}
   state:
     type: str
     required: true
@@ -38,7 +39,6 @@ options:
 EXAMPLES = r"""
 - name: Let running requests end and take the engines out of service
   gateway_servers:
-    backend: engines
     state: maint
     drain_timeout_s: 60
 """
@@ -46,7 +46,7 @@ EXAMPLES = r"""
 RETURN = r"""
 present: {description: Whether the gateway runs., returned: always, type: bool}
 servers:
-  description: The servers as they were found, with name, status, sessions, queued and limit.
+  description: The servers as they were found, with backend, name, status, sessions, queued and limit.
   returned: always
   type: list
   elements: dict
@@ -63,11 +63,13 @@ def ask(path: str, command: str) -> str:
 
 
 def servers(module: AnsibleModule) -> list[haproxy.Server]:
-    return haproxy.parse_servers(ask(module.params["socket"], "show stat"), module.params["backend"])
+    """Read the servers that are meant."""
+    found = haproxy.parse_servers(ask(module.params["socket"], "show stat"), module.params["backend"])
+    return [server for server in found if not module.params["only"] or server.name in module.params["only"]]
 
 
 def bring(module: AnsibleModule, found: list[haproxy.Server], state: str) -> None:
-    for command in haproxy.commands(found, module.params["backend"], state):
+    for command in haproxy.commands(found, state):
         answer = ask(module.params["socket"], command).strip()
         if answer:
             module.fail_json(msg=f"the gateway refuses '{command}': {answer}")
@@ -85,7 +87,7 @@ def drain(module: AnsibleModule) -> int:
 def apply(module: AnsibleModule) -> dict[str, Any]:
     state = module.params["state"]
     found = servers(module)
-    changed = bool(haproxy.commands(found, module.params["backend"], state))
+    changed = bool(haproxy.commands(found, state))
     left = 0
     if changed and not module.check_mode:
         left = drain(module) if state == "maint" else 0
@@ -104,7 +106,8 @@ def apply(module: AnsibleModule) -> dict[str, Any]:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "backend": {"type": "str", "required": True},
+            "backend": {"type": "str", "default": "engines"},
+            "only": {"type": "list", "elements": "str", "default": []},
             "state": {"type": "str", "required": True, "choices": ["ready", "maint"]},
             "socket": {"type": "path", "default": "/run/haproxy/admin.sock"},
             "drain_timeout_s": {"type": "int", "default": 0},

@@ -13,6 +13,7 @@ _PSEUDO = ("FRONTEND", "BACKEND")
 class Server:
     """One server of a backend as the gateway sees it now."""
 
+    backend: str
     name: str
     status: str
     sessions: int
@@ -31,21 +32,20 @@ class Server:
 
 
 def parse_servers(table: str, backend: str) -> list[Server]:
-    """Read the servers of a backend from ``show stat``."""
-    rows = csv.DictReader(table.removeprefix("# ").splitlines())
-    return [_server(row) for row in rows if row["pxname"] == backend and row["svname"] not in _PSEUDO]
+    """Read the servers from ``show stat``: of this backend, and of those that its name and a dash begin."""
+    return [_server(row) for row in _rows(table, backend) if row["svname"] not in _PSEUDO]
 
 
-def parse_queue(table: str, backend: str) -> int:
-    """Read how many requests wait for a backend from ``show stat``."""
-    rows = csv.DictReader(table.removeprefix("# ").splitlines())
-    waiting = (int(row["qcur"] or 0) for row in rows if row["pxname"] == backend and row["svname"] == "BACKEND")
-    return sum(waiting)
+def parse_queues(table: str, backend: str) -> dict[str, int]:
+    """Read from ``show stat`` how many requests wait for each of these backends."""
+    return {row["pxname"]: int(row["qcur"] or 0) for row in _rows(table, backend) if row["svname"] == "BACKEND"}
 
 
-def commands(servers: Sequence[Server], backend: str, state: str) -> list[str]:
+def commands(servers: Sequence[Server], state: str) -> list[str]:
     """Give the commands that bring all servers into ``ready``, ``drain`` or ``maint``; none when they are there."""
-    return [f"set server {backend}/{server.name} state {state}" for server in servers if not is_in(server, state)]
+    return [
+        f"set server {server.backend}/{server.name} state {state}" for server in servers if not is_in(server, state)
+    ]
 
 
 def is_in(server: Server, state: str) -> bool:
@@ -59,8 +59,14 @@ def busy(servers: Sequence[Server]) -> int:
     return sum(server.sessions for server in servers)
 
 
+def _rows(table: str, backend: str) -> list[dict[str, str]]:
+    rows = csv.DictReader(table.removeprefix("# ").splitlines())
+    return [row for row in rows if f"{row['pxname']}-".startswith(f"{backend}-")]
+
+
 def _server(row: dict[str, str]) -> Server:
     return Server(
+        backend=row["pxname"],
         name=row["svname"],
         status=row["status"],
         sessions=int(row["scur"] or 0),

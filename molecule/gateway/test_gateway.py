@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import pairwise
-from statistics import median
 
 import pytest
 import requests
 
-URL = os.environ["GATEWAY_URL"]
-KEY = os.environ["GATEWAY_KEY"]
-TOKEN_S = 0.05
+from tests.support.gateway_client import KEY, URL, ask, expect_an_even_stream, listed, requests_in_flight, statuses
+
 PLACES = 4
 QUEUE = 2
 QUEUE_TIMEOUT_S = 4
-
-
-def ask(seconds: float, key: str | None = KEY, timeout: float = 60) -> requests.Response:
-    """A request whose answer takes this long."""
-    return requests.post(
-        f"{URL}/v1/completions",
-        json={"model": "stub", "prompt": "x", "max_tokens": round(seconds / TOKEN_S)},
-        headers={"Authorization": f"Bearer {key}"} if key else {},
-        timeout=timeout,
-    )
-
-
-@contextmanager
-def requests_in_flight(number: int, seconds: float) -> Iterator[list[Future[requests.Response]]]:
-    """This many requests, sent one after the other, all of them under way, also on a busy computer."""
-    with ThreadPoolExecutor(number) as pool:
-        asked = []
-        for _ in range(number):
-            asked.append(pool.submit(ask, seconds))
-            time.sleep(0.05)
-        time.sleep(0.8)
-        yield asked
-
-
-def statuses(asked: list[Future[requests.Response]]) -> list[int]:
-    return [answer.result().status_code for answer in asked]
 
 
 @pytest.mark.parametrize("key", [None, "a-wrong-key-of-some-length", KEY[:-1], ""])
@@ -59,8 +26,7 @@ def test_known_key_is_let_in() -> None:
 
 
 def test_models_are_listed_to_those_with_a_key() -> None:
-    listed = requests.get(f"{URL}/v1/models", headers={"Authorization": f"Bearer {KEY}"}, timeout=10)
-    assert [model["id"] for model in listed.json()["data"]] == ["stub"]
+    assert listed() == ["stub"]
     assert requests.get(f"{URL}/v1/models", timeout=10).status_code == 401
 
 
@@ -118,16 +84,4 @@ def test_client_that_gives_up_frees_its_place_in_the_queue() -> None:
 
 
 def test_stream_is_not_held_back() -> None:
-    number = 40
-    with requests.post(
-        f"{URL}/v1/completions",
-        json={"model": "stub", "prompt": "x", "max_tokens": number, "stream": True},
-        headers={"Authorization": f"Bearer {KEY}"},
-        stream=True,
-        timeout=30,
-    ) as answer:
-        arrivals = [time.monotonic() for line in answer.iter_lines(chunk_size=1) if b'"text"' in line]
-    gaps = [later - earlier for earlier, later in pairwise(arrivals)]
-    assert len(arrivals) == number
-    assert 0.8 * TOKEN_S < median(gaps) < 1.5 * TOKEN_S
-    assert sum(gap < 0.2 * TOKEN_S for gap in gaps) <= 2, "tokens came in bursts"
+    expect_an_even_stream("stub")

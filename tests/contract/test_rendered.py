@@ -14,6 +14,7 @@ import pytest
 import yaml
 from ansible.module_utils.apollo import packages
 
+from tests.contract import layouts
 from tests.support import subnet
 from tests.support.playbook import run_playbook
 
@@ -34,24 +35,57 @@ def said(*command: str | Path) -> str:
     return done.stdout + done.stderr + (f"exit code {done.returncode}" if done.returncode else "")
 
 
-@pytest.fixture(scope="module", params=PLANS)
-def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the files of one plan, as for the first node of inventory/apollo."""
-    folder = tmp_path_factory.mktemp(f"rendered-{request.param}")
-    variables = {"out": str(folder), "plan_name": request.param, "gateway_keys": {"somebody": KEY}}
-    run = run_playbook(
-        "tests/support/render.yml", f"--extra-vars={json.dumps(variables)}", inventory="inventory/apollo"
-    )
+def render(folder: Path, **variables: object) -> Path:
+    """The folder with the files as for the first node of inventory/apollo."""
+    given = {"out": str(folder), "gateway_keys": {"somebody": KEY}, **variables}
+    run = run_playbook("tests/support/render.yml", f"--extra-vars={json.dumps(given)}", inventory="inventory/apollo")
     assert run.code == 0, run.output
     return folder
 
 
-def test_haproxy_accepts_its_configuration(rendered: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", params=PLANS)
+def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of one plan."""
+    return render(tmp_path_factory.mktemp(f"rendered-{request.param}"), plan_name=request.param)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The gateway's files for two models on eight nodes."""
+    layout = {key: layouts.larger("mixed-8", 8)[key] for key in ("plan", "endpoints", "gateway")}
+    return render(tmp_path_factory.mktemp("rendered-mixed"), gateway_layout=layout)
+
+
+def haproxy_says(rendered: Path, folder: Path) -> str:
+    """What the gateway's own checker says of the rendered configuration."""
     need("haproxy")
     text = (rendered / "haproxy.cfg").read_text().replace("/etc/haproxy/keys.map", str(rendered / "keys.map"))
     here = re.sub(r"^    (?:user|group|chroot) .*\n", "", text, flags=re.MULTILINE)
-    (tmp_path / "haproxy.cfg").write_text(here)
-    assert said("haproxy", "-c", "-q", "-f", tmp_path / "haproxy.cfg") == ""
+    (folder / "haproxy.cfg").write_text(here)
+    return said("haproxy", "-c", "-q", "-f", folder / "haproxy.cfg")
+
+
+def test_haproxy_accepts_its_configuration(rendered: Path, tmp_path: Path) -> None:
+    assert haproxy_says(rendered, tmp_path) == ""
+
+
+def test_haproxy_accepts_a_plan_of_several_models(mixed: Path, tmp_path: Path) -> None:
+    assert haproxy_says(mixed, tmp_path) == ""
+
+
+def test_each_model_has_its_own_endpoints_and_caps_in_the_gateway(mixed: Path) -> None:
+    parts = re.split(r"^backend engines-", (mixed / "haproxy.cfg").read_text(), flags=re.MULTILINE)[1:]
+    servers = {part.split()[0]: re.findall(r"^    server (\S+) .* maxconn (\d+)$", part, re.MULTILINE) for part in parts}
+    assert servers == {
+        "qwen3.5-397b": [("vllm-mixed-8-0", "40"), ("vllm-mixed-8-1", "40")],
+        "qwen3.6-27b": [(f"vllm-mixed-8-{number}", "125") for number in (2, 3, 4, 5)],
+    }
+
+
+def test_one_model_asks_nobody_to_name_it(rendered: Path) -> None:
+    text = (rendered / "haproxy.cfg").read_text()
+    assert "wait-for-body" not in text
+    assert "tune.bufsize" not in text
 
 
 def test_netplan_accepts_the_fabric(rendered: Path, tmp_path: Path) -> None:
