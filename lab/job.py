@@ -20,7 +20,7 @@ from lab.timing import Expectation, expected_s, history_key, read_history, write
 Note = Callable[[str], None]
 # Long enough that a moment's hiccup of a busy computer does not spoil a point, short enough to wait for.
 SWEEPS: dict[str, dict[str, object]] = {
-    "27b": {"bench_concurrency": [1, 8, 32], "bench_output_tokens": 64, "bench_prompts_per_slot": 12},
+    "27b": {"bench_concurrency": [1, 8, 32], "bench_output_tokens": 64, "bench_prompts_per_slot": 10},
     "397b": {"bench_concurrency": [1, 8], "bench_output_tokens": 32, "bench_prompts_per_slot": 3},
 }
 

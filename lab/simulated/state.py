@@ -14,7 +14,7 @@ LIBRARY_VERSION_FILE = Path("/usr/lib/apollo-lab/nvidia-library-version")
 DEFAULT: dict[str, Any] = {
     "gpus": 4,
     "missing_gpus": [],
-    "gpu_init_s": 2,
+    "gpu_init_s": 1,
     "held_memory": [],
     "driver": {"loaded": None, "userspace": None},
     "nouveau": False,
