@@ -22,7 +22,10 @@ attributes:
   diff_mode: {support: none, details: It changes nothing.}
   idempotent: {support: full, details: It changes nothing.}
 options:
-  backend: {type: str, default: engines, description: "Backend whose servers are read, and all whose names begin with it and a dash."}
+  backend:
+    type: str
+    default: engines
+    description: Backend whose servers are read, and all whose names begin with it and a dash.
   socket: {type: path, default: /run/haproxy/admin.sock, description: The runtime socket.}
 """
 

@@ -25,8 +25,11 @@ attributes:
   diff_mode: {support: full}
   idempotent: {support: full}
 options:
-  backend: {type: str, default: engines, description: "Backend whose servers are meant, and all whose names begin with it and a dash."}
-  only: {type: list, elements: str, default: [], description: "Names of the servers that are meant; empty: all of them."}
+  backend:
+    type: str
+    default: engines
+    description: Backend whose servers are meant, and all whose names begin with it and a dash.
+  only: {type: list, elements: str, default: [], description: Names of the servers that are meant; none means all.}
   state:
     type: str
     required: true

@@ -1,4 +1,4 @@
-"""Questions to the gateway of a plan with two models: one place for the large one, two for the small one, each a queue of one."""
+"""Questions to the gateway of a plan with two models: one place for the large, two for the small, a queue of one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def test_all_models_are_listed() -> None:
 )
 def test_request_for_no_known_model_is_refused(model: str | None, status: int, kind: str) -> None:
     answer = ask(0.1, model=model)
-    assert (answer.status_code, answer.json()["error"]["type"], answer.json()["error"]["code"]) == (status, kind, status)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["type"]) == (status, status, kind)
 
 
 def test_long_prompt_may_stand_before_its_model() -> None:

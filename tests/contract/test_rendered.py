@@ -75,7 +75,8 @@ def test_haproxy_accepts_a_plan_of_several_models(mixed: Path, tmp_path: Path) -
 
 def test_each_model_has_its_own_endpoints_and_caps_in_the_gateway(mixed: Path) -> None:
     parts = re.split(r"^backend engines-", (mixed / "haproxy.cfg").read_text(), flags=re.MULTILINE)[1:]
-    servers = {part.split()[0]: re.findall(r"^    server (\S+) .* maxconn (\d+)$", part, re.MULTILINE) for part in parts}
+    server = re.compile(r"^    server (\S+) .* maxconn (\d+)$", re.MULTILINE)
+    servers = {part.split()[0]: server.findall(part) for part in parts}
     assert servers == {
         "qwen3.5-397b": [("vllm-mixed-8-0", "40"), ("vllm-mixed-8-1", "40")],
         "qwen3.6-27b": [(f"vllm-mixed-8-{number}", "125") for number in (2, 3, 4, 5)],
