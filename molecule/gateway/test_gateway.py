@@ -74,7 +74,7 @@ def ask_until_let_in(within_s: float) -> requests.Response:
 
 
 def test_client_that_gives_up_frees_its_place_in_the_queue() -> None:
-    with requests_in_flight(PLACES, 5) as asked:
+    with requests_in_flight(PLACES, 4) as asked:
         for _ in range(QUEUE):
             with pytest.raises(requests.exceptions.ReadTimeout):
                 ask(1, timeout=0.3)
