@@ -122,7 +122,8 @@ def main() -> None:
         module.exit_json(changed=False, events=[], summary="not measured in check mode")
     plan = module.params["plan"]
     event = {**send(module.params), "plan": plan}
-    module.exit_json(changed=True, events=[event, *overload.facts(event, plan)], summary=overload.summary(event))
+    events = [event, *overload.facts(event, plan, time.time())]
+    module.exit_json(changed=True, events=events, summary=overload.summary(event))
 
 
 if __name__ == "__main__":

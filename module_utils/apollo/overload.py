@@ -10,14 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import ceil
+from statistics import quantiles
 from typing import Any
 
 from ansible.module_utils.apollo import bench_command, stats
 from ansible.module_utils.apollo.bench_figures import Point
 from ansible.module_utils.apollo.bench_result import Result
+from ansible.module_utils.apollo.machine_facts import Event, fact
 from ansible.module_utils.apollo.service_level import Load, at
 
 EVENT = "overload"
+MADE_WITH = "vllm bench serve, through the gateway"
 LEAST_REQUESTS = 60  # once all is full, so that of the let in and of the refused there is a 95th percentile
 HANGS_AFTER_ANSWERS, HANGS_AFTER_S = 10, 60
 NO_TEXT = "without a reason"
@@ -100,12 +103,11 @@ def figures(result: Result) -> dict[str, float | None]:
     }
 
 
-def facts(event: Mapping[str, Any], plan: str) -> list[dict[str, Any]]:
+def facts(event: Mapping[str, Any], plan: str, measured_s: float) -> list[Event]:
     """The same as facts that limits can be about; what was not measured is none, so its limit is missing."""
-    found = event.get("figures") or {}
     return [
-        {"event": "fact", "metric": name, "value": value, "plan": plan, "subject": "gateway"}
-        for name, value in found.items()
+        {**fact(name, "gateway", value, measured_s, MADE_WITH), "plan": plan}
+        for name, value in event["figures"].items()
         if value is not None
     ]
 
@@ -138,13 +140,7 @@ def task(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def percentile(values: Sequence[float], share: int) -> float | None:
     """Straight between the two values around it, as the image's client has it."""
-    if not stats.is_carried(share, len(values)):
-        return None
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * share / 100
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return quantiles(values, n=100, method="inclusive")[share - 1] if stats.is_carried(share, len(values)) else None
 
 
 def _outcomes(result: Result) -> list[tuple[Any, Any, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.apollo import overload
+from ansible.module_utils.apollo import machine_facts, overload
 from ansible.module_utils.apollo.bench_result import Result, read_result
 from ansible.module_utils.apollo.judge import judge
 from ansible.module_utils.apollo.judge_facts import read_facts
@@ -58,7 +58,7 @@ def held(**given: Any) -> dict[str, str]:
     limits = read_limits({"limits": overload.overload_limits(LEVEL, "*")}, "stated")
     return {
         finding.limit.metric.removeprefix("overload_"): finding.verdict
-        for finding in judge([], limits, read_facts(overload.facts(event, "27b"))).findings
+        for finding in judge([], limits, read_facts(overload.facts(event, "27b", 1.0))).findings
     }
 
 
@@ -171,6 +171,11 @@ def test_the_key_is_in_a_file_of_its_own_and_nowhere_else(run_module: RunModule,
     assert not [word for word in arguments if word.startswith("--max-concurrency")]
     assert told["summary"] == "40 of 80 let in, 40 got 429, others: none"
     assert [event["event"] for event in told["events"]] == ["overload", *["fact"] * 5]
+
+
+def test_a_second_overload_of_a_run_is_noted_too(run_module: RunModule, tmp_path: Path) -> None:
+    first, second = (run(run_module, tmp_path, text())[0]["events"] for _ in range(2))
+    assert machine_facts.news(first, second) == second
 
 
 def test_a_request_that_hangs_is_stopped_and_told(run_module: RunModule, tmp_path: Path) -> None:
