@@ -10,6 +10,7 @@ from typing import Any
 from ansible.module_utils.apollo import bench_command, bench_points, bench_run, bench_spool
 from ansible.module_utils.apollo.bench_counters import freshness
 from ansible.module_utils.apollo.direct_page import ask
+from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -116,14 +117,9 @@ def start(module: AnsibleModule, command: list[str], spool: Path) -> None:
 def install(module: AnsibleModule) -> bool:
     """Put the programs there; say whether one was missing or another."""
     folder, programs = Path(module.params["program_path"]), module.params["programs"]
-    stale = [name for name, text in programs.items() if bench_spool.read_text(folder / name) != text]
-    for name in [] if module.check_mode else stale:
+    if programs and not module.check_mode:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        part = folder / f".{name}.part"
-        part.write_text(programs[name], encoding="utf-8")
-        part.chmod(0o644)
-        module.atomic_move(str(part), str(folder / name))
-    return bool(stale)
+    return write_files(module, folder, programs)
 
 
 def ensure(module: AnsibleModule) -> bool:

@@ -166,11 +166,12 @@ def append(folder: Path, known: journal.Journal, events: list[dict[str, Any]]) -
     path = folder / JOURNAL
     is_new = not path.exists()
     torn = journal.ends_torn(read(path))
+    manifest = json.loads(read(folder / MANIFEST) or "{}")
     written: list[dict[str, Any]] = []
     with path.open("a", encoding="utf-8") as lines:
         lines.write("\n" if torn else "")
         for event in events:
-            written.append(stamp(folder, (*known.events, *written), event))
+            written.append(stamp(manifest, (*known.events, *written), event))
             lines.write(journal.encode(written[-1]))
             lines.flush()
             sync(lines.fileno())
@@ -179,16 +180,16 @@ def append(folder: Path, known: journal.Journal, events: list[dict[str, Any]]) -
     return written
 
 
-def stamp(folder: Path, known: Sequence[journal.Event], event: dict[str, Any]) -> dict[str, Any]:
+def stamp(manifest: dict[str, Any], known: Sequence[journal.Event], event: dict[str, Any]) -> dict[str, Any]:
     """Add the time, to a point its attempt or what came of it, and to a fact on what kind of site it was found."""
     added: dict[str, Any] = {}
     if event["event"] == journal.POINT_STARTED:
         added = {"attempt": journal.next_attempt(known, event["hash"])}
     if event["event"] == journal.POINT_ENDED:
-        added = bench_rows.outcome(json.loads(read(folder / MANIFEST) or "{}"), known, event["hash"])
+        added = bench_rows.outcome(manifest, known, event["hash"])
         added["spent"] = bench_spent.spent(known, event, time.time())
     if event["event"] == FACT:
-        added = {"site_kind": json.loads(read(folder / MANIFEST) or "{}").get("site_kind")}
+        added = {"site_kind": manifest.get("site_kind")}
     return {"at_s": time.time(), "schema": journal.SCHEMA, **event, **added}
 
 

@@ -12,6 +12,7 @@ import yaml
 from ansible.module_utils.apollo import report_junit, report_view, results
 from ansible.module_utils.apollo.report_view import Material
 from ansible.module_utils.apollo.report_words import SECTIONS, Words, read_words
+from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -160,7 +161,7 @@ def main() -> None:
     folder = Path(module.params["path"])
     try:
         texts = render(module.params)
-        changed = results.write_files(module, folder, texts)
+        changed = write_files(module, folder, texts)
     except ValueError as error:
         module.fail_json(msg=f"the report is not written: {error}", files=[], html="")
     except OSError as error:

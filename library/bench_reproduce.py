@@ -14,6 +14,7 @@ from ansible.module_utils.apollo.judge_facts import read_facts
 from ansible.module_utils.apollo.report_words import REAL_KIND, read_words
 from ansible.module_utils.apollo.reproduce import Evidence
 from ansible.module_utils.apollo.reproduce_tables import printed_tables
+from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -124,7 +125,7 @@ def main() -> None:
     folder = Path(module.params["path"])
     try:
         texts, counts = render(module.params)
-        changed = results.write_files(module, folder, texts)
+        changed = write_files(module, folder, texts)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the published tables are not written: {error}", files=[], counts={})
     module.exit_json(changed=changed, files=[str(folder / name) for name in texts], counts=counts)

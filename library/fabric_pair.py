@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ansible.module_utils.apollo import fabric_pair as core
 from ansible.module_utils.apollo.machine_facts import Event
+from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -145,10 +146,8 @@ class Pair:
         """The figures stay whatever they are; the key only where nothing is wrong, so that the next run looks again."""
         path = Path(self.params["file"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
         kept = {"key": "" if self.faults else self.params["key"], "facts": self.facts}
-        part.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-        self.module.atomic_move(str(part), str(path))
+        write_files(self.module, path.parent, {path.name: json.dumps(kept, indent=1) + "\n"})
 
 
 def last_line(text: str) -> str:

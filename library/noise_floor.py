@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.apollo import bench_noise, results
+from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -72,10 +73,9 @@ def main() -> None:
         module.fail_json(msg=str(error))
     same = [entry for entry in known if entry.get("run_id") == floor["run_id"] and entry.get("plan") == floor["plan"]]
     is_known = bool(same) and {**same[-1], "at_s": None} == {**floor, "at_s": None}
-    if not is_known and not module.check_mode:
-        part = path.with_name(f"{path.name}.part")
-        part.write_text(json.dumps([*known, {**floor, "at_s": time.time()}], indent=1) + "\n", encoding="utf-8")
-        module.atomic_move(str(part), str(path))
+    if not is_known:
+        floors = [*known, {**floor, "at_s": time.time()}]
+        write_files(module, path.parent, {path.name: json.dumps(floors, indent=1) + "\n"})
     module.exit_json(changed=not is_known, floor=floor)
 
 

@@ -1,4 +1,4 @@
-"""The files of a run under results/, as every module on the controller reads and writes them."""
+"""The files of a run under results/, as every module on the controller reads them."""
 
 from __future__ import annotations
 
@@ -43,15 +43,3 @@ def read_floors(path: str | None) -> list[NoiseFloor]:
     if not path or not Path(path).exists():
         return []
     return read_noise(json.loads(Path(path).read_text(encoding="utf-8")), path)
-
-
-def write_files(module: Any, folder: Path, texts: Mapping[str, str]) -> bool:
-    """Write what differs, each file in one step; say whether anything did. In check mode nothing is written."""
-    stale = [
-        name for name, text in texts.items() if not (folder / name).exists() or (folder / name).read_text() != text
-    ]
-    for name in [] if module.check_mode else stale:
-        part = folder / f"{name}.part"
-        part.write_text(texts[name], encoding="utf-8")
-        module.atomic_move(str(part), str(folder / name))
-    return bool(stale)
