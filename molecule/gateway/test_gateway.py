@@ -7,7 +7,17 @@ import time
 import pytest
 import requests
 
-from tests.support.gateway_client import KEY, URL, ask, expect_an_even_stream, listed, requests_in_flight, statuses
+from tests.support.gateway_client import (
+    KEY,
+    URL,
+    ask,
+    ask_until_let_in,
+    expect_an_even_stream,
+    leave_the_queue,
+    listed,
+    requests_in_flight,
+    statuses,
+)
 
 PLACES = 4
 QUEUE = 2
@@ -65,19 +75,11 @@ def test_wait_in_the_queue_has_an_end() -> None:
     assert QUEUE_TIMEOUT_S - 1 < waited < QUEUE_TIMEOUT_S + 2
 
 
-def ask_until_let_in(within_s: float) -> requests.Response:
-    """Ask again while the queue is full, but not for longer than this: a busy computer frees a place a little later."""
-    deadline = time.monotonic() + within_s
-    while (answer := ask(0.1)).status_code == 429 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return answer
-
-
-def test_client_that_gives_up_frees_its_place_in_the_queue() -> None:
+@pytest.mark.parametrize("prompt", ["x", "x" * 500_000], ids=["short", "long"])
+def test_client_that_gives_up_frees_its_place_in_the_queue(prompt: str) -> None:
     with requests_in_flight(PLACES, 4) as asked:
         for _ in range(QUEUE):
-            with pytest.raises(requests.exceptions.ReadTimeout):
-                ask(1, timeout=0.3)
+            leave_the_queue(prompt)
         let_in = ask_until_let_in(within_s=1.5)
         assert let_in.status_code == 200
         assert statuses(asked) == [200] * PLACES

@@ -6,7 +6,15 @@ import time
 
 import pytest
 
-from tests.support.gateway_client import ask, expect_an_even_stream, listed, requests_in_flight, statuses
+from tests.support.gateway_client import (
+    ask,
+    ask_until_let_in,
+    expect_an_even_stream,
+    leave_the_queue,
+    listed,
+    requests_in_flight,
+    statuses,
+)
 
 ENDPOINTS = {"large": "large-0", "small": "small-0"}
 PLACES, QUEUE = 1, 1
@@ -45,6 +53,14 @@ def test_full_queue_of_one_model_holds_nobody_up_at_the_other() -> None:
         assert statuses(asked) == [200] * (PLACES + QUEUE)
     assert (refused.status_code, refused.headers["Retry-After"].isdecimal()) == (429, True)
     assert (other.status_code, waited < 1) == (200, True)
+
+
+def test_client_that_gives_up_frees_its_place_in_the_queue() -> None:
+    with requests_in_flight(PLACES, 3, model="large") as asked:
+        leave_the_queue("x", model="large")
+        let_in = ask_until_let_in(within_s=1.5, model="large")
+        assert let_in.status_code == 200
+        assert statuses(asked) == [200] * PLACES
 
 
 def test_stream_is_not_held_back() -> None:

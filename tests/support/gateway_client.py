@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from itertools import pairwise
 from statistics import median
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 
@@ -41,6 +44,29 @@ def requests_in_flight(number: int, seconds: float, model: str = "stub") -> Iter
             time.sleep(0.05)
         time.sleep(0.8)
         yield asked
+
+
+def leave_the_queue(prompt: str, model: str = "stub") -> None:
+    """A request waits, its body in a segment after its headers as many clients send it, and its client goes."""
+    address = urlsplit(URL)
+    connection = HTTPConnection(str(address.hostname), address.port, timeout=10)
+    body = json.dumps({"model": model, "prompt": prompt, "max_tokens": 20}).encode()
+    connection.putrequest("POST", "/v1/completions")
+    for name, value in {"Authorization": f"Bearer {KEY}", "Content-Length": str(len(body))}.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    time.sleep(0.05)
+    connection.send(body)
+    time.sleep(0.25)
+    connection.close()
+
+
+def ask_until_let_in(within_s: float, model: str = "stub") -> requests.Response:
+    """Ask again while the queue is full, but not for longer than this: a busy computer frees a place a little later."""
+    deadline = time.monotonic() + within_s
+    while (answer := ask(0.1, model=model)).status_code == 429 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return answer
 
 
 def statuses(asked: list[Future[requests.Response]]) -> list[int]:
