@@ -73,7 +73,7 @@ def plan_steps(rig: Rig, run_id: str) -> list[Step]:
 
 def alone(lab: Lab) -> AbstractContextManager[None]:
     """Be the only one who works on a lab's nodes, or refuse."""
-    return locked(lab.state, f"another bin/lab works on {lab.name}: wait for it, or set LAB_NAME and LAB_SUBNET")
+    return locked(lab.lock, f"another bin/lab works on {lab.name}: wait for it, or set LAB_NAME and LAB_SUBNET")
 
 
 def run_job(client: docker.DockerClient, lab: Lab, console: Console) -> None:
@@ -81,8 +81,8 @@ def run_job(client: docker.DockerClient, lab: Lab, console: Console) -> None:
     rig = Rig(client, lab)
     run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-lab"
     steps = plan_steps(rig, run_id)
-    ensure_keys(lab)
     with alone(lab):
+        ensure_keys(lab)
         run_steps(lab, steps, rig.was_built(), console)
     print_summary(client, lab, run_id, console)
 

@@ -18,6 +18,8 @@ FAILED = re.compile(r"^(fatal|failed): ")
 TAIL_LINES = 15
 SHOWN_WIDTH = 300
 END_TIMEOUT_S = 10
+# Where bin/lab is killed outright, nobody is left to end its playbook but the kernel.
+ENDS_WITH_ITS_PARENT = ("setpriv", "--pdeathsig", "TERM")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def run_playbook(lab: Lab, playbook: Playbook, note: Callable[[str], None]) -> P
         log.write(f"$ {' '.join(playbook.command())}\n")
         log.flush()
         process = subprocess.Popen(
-            playbook.command(),
+            [*ENDS_WITH_ITS_PARENT, *playbook.command()],
             cwd=lab.root,
             env=environment,
             text=True,

@@ -48,6 +48,11 @@ class Lab:
         return self.state / "logs"
 
     @property
+    def lock(self) -> Path:
+        """Where those who work on this lab's nodes meet, also from several clones."""
+        return self.cache / "labs" / self.name
+
+    @property
     def share(self) -> Path:
         """What every node sees read-only under /opt/lab."""
         return self.cache / "share"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,9 +35,9 @@ def test_a_lab_is_not_looked_for_in_another_subnet() -> None:
         refuse_another_subnet(client_with("172.30.87.0/24"), lab)
 
 
-def test_two_do_not_work_on_one_lab(tmp_path: Path) -> None:
-    lab = read_settings({}, tmp_path)
-    with alone(lab), pytest.raises(LabError, match="another bin/lab works on apollo-lab"), alone(lab):
+def test_two_do_not_work_on_one_lab_not_even_from_two_clones(tmp_path: Path) -> None:
+    lab, same = (read_settings({"HOME": str(tmp_path)}, tmp_path / clone) for clone in ("one", "two"))
+    with alone(lab), pytest.raises(LabError, match="another bin/lab works on apollo-lab"), alone(same):
         pass
 
 
@@ -65,6 +68,32 @@ def test_a_playbook_ends_with_the_lab_that_started_it() -> None:
     with pytest.raises(KeyboardInterrupt), ended_with(process):
         raise KeyboardInterrupt
     assert process.returncode is not None
+
+
+def test_a_playbook_ends_with_a_lab_that_is_killed_outright(tmp_path: Path) -> None:
+    stand_in = tmp_path / "ansible-playbook"
+    stand_in.write_text(
+        f"#!/bin/sh\necho $$ >{tmp_path}/pid.new && mv {tmp_path}/pid.new {tmp_path}/pid\nexec sleep 60\n"
+    )
+    stand_in.chmod(0o755)
+    script = (
+        "import pathlib, sys; from lab.playbook import Playbook, run_playbook; from lab.settings import read_settings\n"
+        "lab = read_settings({}, pathlib.Path(sys.argv[1])); lab.logs.mkdir(parents=True)\n"
+        "run_playbook(lab, Playbook('site.yml'), print)"
+    )
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=house.PROJECT, env=environment) as process:
+        pid = wait_for((tmp_path / "pid").is_file) and (tmp_path / "pid").read_text().strip()
+        process.kill()
+    assert wait_for(lambda: not Path("/proc", str(pid), "cwd").exists())
+
+
+def wait_for(condition: Callable[[], bool]) -> bool:
+    """Look for ten seconds."""
+    gives_up = time.monotonic() + 10
+    while not condition() and time.monotonic() < gives_up:
+        time.sleep(0.1)
+    return condition()
 
 
 def test_termination_is_an_interruption() -> None:
