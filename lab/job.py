@@ -16,6 +16,7 @@ from lab.rig import Rig
 from lab.settings import Lab, LabError
 from lab.summary import print_summary
 from lab.timing import Expectation, expected_s, history_key, read_history, write_history
+from lab.unfinished import unfinished
 
 Note = Callable[[str], None]
 # Long enough that a moment's hiccup of a busy computer does not spoil a point, short enough to wait for.
@@ -79,16 +80,17 @@ def alone(lab: Lab) -> AbstractContextManager[None]:
 def run_job(client: docker.DockerClient, lab: Lab, console: Console) -> None:
     """Run all steps and print what came of them."""
     rig = Rig(client, lab)
-    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-lab"
-    steps = plan_steps(rig, run_id)
     with alone(lab):
         ensure_keys(lab)
-        run_steps(lab, steps, rig.was_built(), console)
+        with unfinished(lab, SWEEPS) as (run_id, goes_on):
+            if goes_on:
+                console.print(f"Going on with the run {run_id}, which was interrupted.", highlight=False)
+            run_steps(lab, plan_steps(rig, run_id), rig.was_built(), console, remember=not goes_on)
     print_summary(client, lab, run_id, console)
 
 
-def run_steps(lab: Lab, steps: list[Step], again: bool, console: Console) -> None:
-    """Run steps one after the other, shown, timed, and remembered for the next time."""
+def run_steps(lab: Lab, steps: list[Step], again: bool, console: Console, remember: bool) -> None:
+    """Run steps one after the other, shown and timed; what whole steps took is remembered for the next time."""
     history_file = lab.state / "durations.json"
     history = read_history(history_file)
     expected = [expected_s(step.title, step.expectation, history, again) for step in steps]
@@ -100,6 +102,7 @@ def run_steps(lab: Lab, steps: list[Step], again: bool, console: Console) -> Non
             step.act(display.note)
             display.finish()
             history[history_key(step.title, again)] = round(time.monotonic() - began, 1)
-            write_history(history_file, history)
+            if remember:
+                write_history(history_file, history)
     finally:
         display.close()
