@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -52,6 +53,9 @@ def tell(outcomes: Sequence[Outcome], seconds: float) -> None:
 
 
 if __name__ == "__main__":
+    for kind in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C, unless nohup says otherwise: nothing is left running
+        if signal.getsignal(kind) is not signal.SIG_IGN:
+            signal.signal(kind, signal.default_int_handler)
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from tests.runner.stages import Stage
 from tests.runner.summary import Counts, counts_in
 
 PROJECT = Path(__file__).resolve().parents[2]
+END_TIMEOUT_S = 15
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,27 @@ def _run(stage: Stage, results: Path) -> Outcome:
 
 def _exit_code(command: Sequence[str], stage: Stage) -> int:
     try:
-        code = subprocess.run(
-            command, cwd=PROJECT, env=_environment(stage), stdin=subprocess.DEVNULL, check=False
-        ).returncode
+        process = subprocess.Popen(
+            command, cwd=PROJECT, env=_environment(stage), stdin=subprocess.DEVNULL, process_group=0
+        )
     except FileNotFoundError as missing:
         print(f"{missing.filename} is not there: run bin/test, which installs it", flush=True)
         return 127
+    try:
+        code = process.wait()
+    except BaseException:
+        _end(process)
+        raise
     return 128 - code if code < 0 else code
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Leave nothing behind that goes on with the nodes: a stage's own children end with it."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _environment(stage: Stage) -> dict[str, str]:

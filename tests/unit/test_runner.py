@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +70,21 @@ def test_stage_without_its_need_is_skipped_with_the_reason(tmp_path: Path) -> No
 def test_program_that_is_not_there_fails_its_stage(tmp_path: Path) -> None:
     (outcome,) = run(tmp_path, Stage("missing", ("no-such-program",)))
     assert not outcome.passed
+
+
+def test_what_a_stage_has_started_ends_with_the_run(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    story = ("sh", "-c", f"sleep 60 & echo $! >{started}.new; mv {started}.new {started}; wait")
+    stage = f"from tests.runner import stages; stages.lint = lambda: [stages.Stage('s', {story})]"
+    run_it = "import runpy, sys; sys.argv = ['bin/test', 'lint']; runpy.run_module('tests.runner', run_name='__main__')"
+    script = f"{stage}\n{run_it}"
+    with subprocess.Popen([sys.executable, "-c", script], cwd=execute.PROJECT, stderr=subprocess.PIPE) as process:
+        while not started.exists():
+            time.sleep(0.05)
+        process.terminate()
+        told = process.communicate()[1]
+    assert (process.returncode, told) == (1, b"bin/test: interrupted\n")
+    assert not Path("/proc", started.read_text().strip(), "cwd").exists()
 
 
 def test_counts_come_from_the_tests_own_file(tmp_path: Path) -> None:
