@@ -44,3 +44,11 @@ def test_clone_of_another_user_is_refused_in_one_line(foreign_clone: Path) -> No
     assert done.returncode != 0
     (line,) = done.stderr.splitlines()
     assert "may not write there: work as that user" in line
+
+
+def test_another_shell_than_bash_is_refused_before_anything_is_made() -> None:
+    script = "unset BASH_VERSION; source bin/environment"
+    done = subprocess.run(["bash", "-c", script], cwd=house.PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "needs bash" in line
