@@ -95,7 +95,8 @@ def _owner(name: str, roles: Sequence[str]) -> str | None:
 
 def _missing(variables: Mapping[str, Any], roles: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
-        f"variable '{name}' is missing: role {role} needs it ({option.get('description', 'no description')})"
+        f"variable '{name}' is missing, role {role} needs it ({option.get('description', 'no description')}): "
+        "set it in the inventory's host_vars or group_vars"
         for role, options in sorted(roles.items())
         for name, option in sorted(options.items())
         if option.get("required") and (name not in variables or variables[name] in (None, ""))

@@ -26,6 +26,7 @@ class Bad:
 
 CASES = [
     Bad("misspelt variable", {"fabric_mtuu": 4092}, ("'fabric_mtuu'", "did you mean 'fabric_mtu'")),
+    Bad("missing variable", {"fabric_address": ""}, ("'fabric_address' is missing", "set it in the inventory")),
     Bad("wrong type", {"gateway_port": "abc"}, ("'gateway_port'", "'abc'", "whole number", "correct it")),
     Bad("unreachable node", {"ansible_port": 1}, ("does not answer", "check power, cable")),
     Bad(
