@@ -43,7 +43,8 @@ options:
     default: false
   look_up:
     description: Whether the offers for missing packages are fetched anew, into a folder beside the system that is
-      removed again. Where no list of the wanted origin can be fetched, those that the system has count.
+      removed again. Where no list of the wanted origin can be fetched, those that the system has count; where it has
+      none either, a driver that is still to come is refused.
     type: bool
     default: false
   sources:
@@ -89,7 +90,8 @@ reasons:
 state:
   description: What was read, with gpus, nvswitches, running_kernel, next_kernel, loaded, on_disk, next_on_disk,
     userspace, nouveau, secure_boot (null where the firmware does not say), built (packages that build unsigned
-    modules), missing, kernels and offers.
+    modules), missing, kernels, offers and listed (whether a list of the wanted origin could be read; null where
+    nobody looked it up).
   returned: always
   type: dict
 refusals:
@@ -243,9 +245,8 @@ def inspect(module: AnsibleModule) -> tuple[driver.State, Mapping[str, packages.
     installed = status(module, [*wanted, *beside, BUILT, LIBRARY, FOREIGN])
     missing = tuple(name for name in wanted if name not in installed)
     found = offered(module, [*wanted, *beside], missing)
-    running = read(KERNEL)
+    running, seen = read(KERNEL), board()
     following = next_kernel() or running
-    seen = board()
     state = driver.State(
         gpus=seen.gpus,
         nvswitches=seen.nvswitches,
@@ -261,6 +262,7 @@ def inspect(module: AnsibleModule) -> tuple[driver.State, Mapping[str, packages.
         missing=missing,
         kernels=tuple(name for name in beside if name in installed),
         offers=offers(module, found, judged(module, installed, missing)),
+        listed=found.publishes(module.params["origin"]) if module.params["look_up"] else None,
     )
     return state, found.policies, installed
 

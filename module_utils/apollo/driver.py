@@ -23,7 +23,10 @@ class Offer:
 
 @dataclass(frozen=True)
 class State:
-    """All that decides, as read from one node; an empty version is a thing that is not there."""
+    """All that decides, as read from one node; an empty version is a thing that is not there.
+
+    ``listed`` says whether a list of the wanted origin could be read; None where nobody tried.
+    """
 
     gpus: int = 0
     nvswitches: int = 0
@@ -39,6 +42,7 @@ class State:
     missing: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     offers: dict[str, Offer | None] = field(default_factory=dict)
+    listed: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ def decide(state: State, wanted: Wanted) -> Verdict:
 def refusals(state: State, wanted: Wanted) -> tuple[str, ...]:
     """Say why nothing may be installed here; nothing means that it may."""
     kernel = () if state.kernels or not wanted.kernels else (_flavour(wanted),)
-    return (*_board(state), *kernel, *_secure_boot(state), *_branch(state, wanted), *_offers(state, wanted))
+    packages = _branch(state, wanted) or [*_lists(state, wanted), *_offers(state, wanted)]
+    return (*_board(state), *kernel, *_secure_boot(state), *packages)
 
 
 def after_reboot(state: State) -> State:
@@ -129,26 +134,48 @@ def _branch(state: State, wanted: Wanted) -> list[str]:
     return []
 
 
+def _lists(state: State, wanted: Wanted) -> list[str]:
+    """Judge whether anything can be installed at all."""
+    if state.missing and state.listed is False:
+        return [
+            f"no package list of {wanted.origin or 'any source'} can be read, one expected for a driver that is still "
+            "to come: see `apt-get update`, the network and its proxy"
+        ]
+    return []
+
+
 def _offers(state: State, wanted: Wanted) -> list[str]:
-    """Judge what would be installed; a package that no list knows is absent from the offers and not judged."""
-    found = []
+    """Judge what would be installed, a line for each thing that is wrong with it; an unknown package is not judged."""
+    faults: dict[str, list[str]] = {}
     for package, offer in state.offers.items():
         if offer is None:
-            found.append(
-                f"package {package} is offered by no source, one expected: set nvidia_driver_branch to a branch that "
-                "the origin offers, see `apt-cache policy`"
-            )
+            faults.setdefault(_unoffered(wanted), []).append(package)
         elif wanted.origin and offer.origin != wanted.origin:
-            found.append(
-                f"package {package} {offer.version} would come from {offer.origin or 'no known origin'}, "
-                f"{wanted.origin} expected: remove that source, or set nvidia_driver_origin"
-            )
+            faults.setdefault(_foreign(offer, wanted), []).append(f"{package} {offer.version}")
         elif not package.startswith("linux-") and _major(offer.version) != wanted.branch:
-            found.append(
-                f"package {package} would become {offer.version}, branch {wanted.branch} expected: the branch has "
-                "ended there, pin its last version or set nvidia_driver_branch"
-            )
-    return found
+            faults.setdefault(_ended(offer, wanted), []).append(package)
+    return [f"{', '.join(names)} {fault}" for fault, names in faults.items()]
+
+
+def _unoffered(wanted: Wanted) -> str:
+    return (
+        f"not offered by any source, branch {wanted.branch} expected: set nvidia_driver_branch to a branch that "
+        f"{wanted.origin or 'one of them'} offers, see `apt-cache search nvidia-utils`"
+    )
+
+
+def _foreign(offer: Offer, wanted: Wanted) -> str:
+    return (
+        f"would come from {offer.origin or 'no known origin'}, {wanted.origin} expected: remove that source, or set "
+        "nvidia_driver_origin"
+    )
+
+
+def _ended(offer: Offer, wanted: Wanted) -> str:
+    return (
+        f"would become {offer.version}, branch {wanted.branch} expected: the branch has ended there, pin its last "
+        "version or set nvidia_driver_branch"
+    )
 
 
 def _misfit(state: State) -> str:

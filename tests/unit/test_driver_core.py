@@ -39,6 +39,7 @@ states = st.builds(
     built=st.sampled_from([(), ("nvidia-dkms-580-server",)]),
     missing=st.sampled_from([(), ("nvidia-utils-580-server",)]),
     offers=st.just({}),
+    listed=st.sampled_from([None, False, True]),
 )
 
 
@@ -101,15 +102,29 @@ def test_each_state_has_its_step(change: dict[str, Any], expected: str, reason: 
 @pytest.mark.parametrize(
     ("offer", "reason"),
     [
-        (None, "package a is offered by no source"),
-        (driver.Offer(NEW, "NVIDIA"), "would come from NVIDIA, Ubuntu expected"),
-        (driver.Offer("590.44.01-0ubuntu1", "Ubuntu"), "would become 590.44.01-0ubuntu1, branch 580 expected"),
+        (None, "a, b not offered by any source, branch 580 expected"),
+        (driver.Offer(NEW, "NVIDIA"), f"a {NEW}, b {NEW} would come from NVIDIA, Ubuntu expected"),
+        (driver.Offer("590.44.01-0ubuntu1", "Ubuntu"), "a, b would become 590.44.01-0ubuntu1, branch 580 expected"),
     ],
 )
 def test_what_is_on_offer_is_judged_before_it_is_installed(offer: driver.Offer | None, reason: str) -> None:
-    verdict = driver.decide(replace(BARE, offers={"a": offer}), WANTED)
+    verdict = driver.decide(replace(BARE, offers={"a": offer, "b": offer}), WANTED)
     assert verdict.step == driver.REFUSE
+    assert len(verdict.reasons) == 1
     assert reason in verdict.reasons[0]
+
+
+def test_another_branch_is_one_line_whatever_is_on_offer() -> None:
+    verdict = driver.decide(replace(READY, missing=("c",), offers={"c": None}), driver.Wanted("999", "Ubuntu"))
+    assert [reason.split(":")[0] for reason in verdict.reasons] == [f"driver {NEW} is installed, branch 999 expected"]
+
+
+def test_a_driver_that_no_list_can_bring_is_refused() -> None:
+    assert [step(replace(BARE, listed=listed)) for listed in (None, True)] == [driver.INSTALL, driver.INSTALL]
+    verdict = driver.decide(replace(BARE, listed=False), WANTED)
+    assert verdict.step == driver.REFUSE
+    assert verdict.reasons[0].startswith("no package list of Ubuntu can be read")
+    assert step(replace(READY, listed=False)) == driver.READY
 
 
 def test_kernel_packages_have_versions_of_their_own() -> None:

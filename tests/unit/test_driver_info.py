@@ -82,7 +82,7 @@ def test_branch_that_the_origin_does_not_offer_is_refused(run_module: RunModule,
     node("bin/apt-cache", ORIGINS)
     result = run_module("driver_info", **ASKED)
     assert result["step"] == "refuse"
-    assert result["reasons"][0].startswith("package nvidia-utils-580-server is offered by no source")
+    assert result["reasons"][0].startswith("nvidia-utils-580-server, libnvidia-compute-580-server not offered")
 
 
 def test_upgrade_judges_what_the_branch_would_become(run_module: RunModule, node: Node) -> None:
@@ -139,7 +139,7 @@ def test_bare_node_is_refused_a_branch_by_lists_beside_the_system(
     for _ in range(2):
         result = run_module("driver_info", check=check, look_up=True, sources=[TO_COME], **ASKED)
         assert (result["changed"], result["step"]) == (False, "refuse")
-        assert result["reasons"][0].startswith("package nvidia-utils-580-server is offered by no source")
+        assert result["reasons"][0].startswith("nvidia-utils-580-server, libnvidia-compute-580-server not offered")
     read = (tmp_path / "read").read_text()
     assert "Uris: http://archive.example" in read
     assert "site.example" in read
@@ -152,6 +152,17 @@ def test_lists_of_the_system_count_where_none_can_be_fetched(run_module: RunModu
     answers_by_view(tmp_path, view="", system=ORIGINS + offered)
     result = run_module("driver_info", look_up=True, **ASKED)
     assert (result["step"], result["offered"]) == ("install", True)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_node_without_network_and_lists_is_refused_before_its_sources_are_added(
+    run_module: RunModule, node: Node, tmp_path: Path, check: bool
+) -> None:
+    node("bin/dpkg-query", BARE)
+    answers_by_view(tmp_path, view="", system=" 100 /var/lib/dpkg/status\n     release a=now\n")
+    result = run_module("driver_info", check=check, look_up=True, **ASKED)
+    assert (result["step"], result["state"]["listed"]) == ("refuse", False)
+    assert result["reasons"][0].startswith("no package list of Ubuntu can be read")
 
 
 @pytest.mark.usefixtures("node")
