@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 KILLED = 137
-PREPARE = ("prepare", "interrupted", "upgrade", "slow_gpu", "fabric_down", "foreign_disk")
+PREPARE = ("prepare", "interrupted", "upgrade", "slow_gpu", "missing_gpu", "fabric_down", "foreign_disk")
 SERVING = ("switch", "lifecycle", "rollback", "gateway")
 SCENARIOS = (*SERVING, *PREPARE, "default")
 LINT = {
