@@ -243,7 +243,7 @@ def inspect(module: AnsibleModule) -> tuple[driver.State, Mapping[str, packages.
     """Read everything from the node."""
     wanted, beside = module.params["packages"], module.params["kernel_packages"]
     installed = status(module, [*wanted, *beside, BUILT, LIBRARY, FOREIGN])
-    missing = tuple(name for name in wanted if name not in installed)
+    missing = tuple(name for name in wanted if name not in installed or not installed[name].whole)
     found = offered(module, [*wanted, *beside], missing)
     running, seen = read(KERNEL), board()
     following = next_kernel() or running

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 NOTHING = "(none)"
 LOCAL = "/var/lib/dpkg/status"
+ABSENT = ("", "n", "c")  # dpkg's second letter: never installed, or only its settings are left
 STATUS_LAYOUT = "${db:Status-Abbrev}|${Package}|${Version}\n"
 
 _SOURCE = re.compile(r"\s*-?\d+ (\S.*)")
@@ -42,10 +43,12 @@ class Offered:
 
 @dataclass(frozen=True)
 class Installed:
-    """A package as dpkg knows it."""
+    """A package as dpkg knows it; one that is not whole was left half-way, and a broken one has to come anew."""
 
     version: str
     held: bool
+    whole: bool = True
+    broken: bool = False
 
 
 def parse_origins(text: str) -> dict[str, str]:
@@ -74,9 +77,24 @@ def parse_policies(text: str) -> dict[str, Policy]:
 
 
 def parse_status(text: str) -> dict[str, Installed]:
-    """Read ``dpkg-query --show`` in STATUS_LAYOUT: what is installed, and what of it is held."""
+    """Read ``dpkg-query --show`` in STATUS_LAYOUT: what is there, whole or not, and what of it is held."""
     rows = (line.split("|") for line in text.splitlines() if line.count("|") == 2)
-    return {name: Installed(version, status[0] == "h") for status, name, version in rows if status[1:2] == "i"}
+    return {
+        name: Installed(version, held=status[0] == "h", whole=status[1] == "i", broken=status[2:3] == "R")
+        for status, name, version in rows
+        if status[1:2] not in ABSENT
+    }
+
+
+def unfinished(known: Mapping[str, Installed]) -> tuple[str, ...]:
+    """Name the packages that an interrupted run has left half-way."""
+    return tuple(name for name, package in known.items() if package.broken or not package.whole)
+
+
+def lock_holder(locks: str, inode: int) -> int | None:
+    """Read ``/proc/locks``: the process that has locked the file of this number."""
+    rows = (line.split() for line in locks.splitlines())
+    return next((int(row[4]) for row in rows if len(row) > 5 and row[5].endswith(f":{inode}")), None)
 
 
 def origin_of(policy: Policy, origins: Mapping[str, str]) -> str:

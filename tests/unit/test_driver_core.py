@@ -198,3 +198,14 @@ def test_source_of_a_priority_with_four_digits_counts_too() -> None:
 def test_status_tells_held_from_loose_and_absent() -> None:
     text = "ii |a|1\nhi |b|2\nun |c|\nrc |d|3\n"
     assert packages.parse_status(text) == {"a": packages.Installed("1", False), "b": packages.Installed("2", True)}
+
+
+def test_what_an_interrupted_run_has_left_is_neither_whole_nor_absent() -> None:
+    known = packages.parse_status("ii |a|1\niHR|b|2\nhU |c|3\niF |d|4\nit |e|5\nun |f|\n")
+    assert packages.unfinished(known) == ("b", "c", "d", "e")
+    assert [name for name, package in known.items() if package.broken] == ["b"]
+
+
+def test_holder_of_a_lock_is_found_by_the_number_of_the_file() -> None:
+    text = "1: FLOCK  ADVISORY  WRITE 7 00:1a:99 0 EOF\n2: POSIX  ADVISORY  WRITE 1093 00:3a:4711 0 EOF\n"
+    assert (packages.lock_holder(text, 4711), packages.lock_holder(text, 471)) == (1093, None)
