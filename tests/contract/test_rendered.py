@@ -106,6 +106,15 @@ def test_docker_accepts_its_configuration(rendered: Path, tmp_path: Path) -> Non
     assert not check_by_dockerd(file).returncode
 
 
+def test_docker_gives_its_containers_longer_than_the_engines_take_to_stop(rendered: Path) -> None:
+    stop = re.compile(r"^TimeoutStopSec=(\d+)$", re.MULTILINE)
+    engines = [stop.findall(unit.read_text()) for unit in rendered.glob("vllm-*.service")]
+    daemon = stop.findall((rendered / "docker.service.conf").read_text())
+    containers = json.loads((rendered / "daemon.json").read_text())["shutdown-timeout"]
+    assert engines
+    assert max(int(limit) for limits in engines for limit in limits) <= containers < int(daemon[0])
+
+
 def test_docker_refuses_a_misspelt_key(rendered: Path, tmp_path: Path) -> None:
     file = tmp_path / "daemon.json"
     file.write_text((rendered / "daemon.json").read_text().replace('"log-driver"', '"log-drivers"'))
