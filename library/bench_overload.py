@@ -50,8 +50,8 @@ EXAMPLES = r"""
     url: http://192.0.2.11:8080
     key: "{{ gateway_keys.values() | first }}"
     plan: 27b
-    endpoint: "{{ plan_layout.endpoints[0] }}"
-    offer: "{{ said.offer }}"
+    endpoint: "{{ said.offers[0].endpoint }}"
+    offer: "{{ said.offers[0].offer }}"
     input_tokens: 2048
     output_tokens: 1024
     work_path: /var/lib/apollo/bench
@@ -120,9 +120,9 @@ def main() -> None:
     module = AnsibleModule(argument_spec=spec(), supports_check_mode=True)
     if module.check_mode:
         module.exit_json(changed=False, events=[], summary="not measured in check mode")
-    plan = module.params["plan"]
-    event = {**send(module.params), "plan": plan}
-    events = [event, *overload.facts(event, plan, time.time())]
+    about = {"plan": module.params["plan"], "model": module.params["endpoint"]["served_name"]}
+    event = {**send(module.params), **about}
+    events = [event, *overload.facts(event, time.time())]
     module.exit_json(changed=True, events=events, summary=overload.summary(event))
 
 

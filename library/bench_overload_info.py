@@ -17,6 +17,7 @@ short_description: Say what an overload of a plan's gateway is
 description:
   - The gateway lets in a number of requests per endpoint. From the run's point at that number, or from those around it,
     follows how many requests per second the plan answers; an overload is a multiple of that.
+  - A plan of several models has one overload for each, since each has places and a queue of its own.
   - It changes nothing. Runs on the controller.
 author: [Apollo inference]
 attributes:
@@ -40,15 +41,28 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-offer: {description: "Seats, answer_s, factor, requests, request_rate and limit_s.", returned: always, type: dict}
+offers:
+  description:
+    - For each model its first endpoint, as the layout has it, and the offer with seats, answer_s, factor, requests,
+      request_rate and limit_s.
+  returned: always
+  type: list
+  elements: dict
 """
 
 
-def look(params: dict[str, Any]) -> dict[str, Any]:
-    mine = [sweep for sweep in results.read_run(Path(params["path"])).sweeps if sweep.plan == params["layout"]["plan"]]
-    measured = loads(mine[-1]) if mine else []
+def look(params: dict[str, Any]) -> list[dict[str, Any]]:
+    layout = params["layout"]
+    mine = [sweep for sweep in results.read_run(Path(params["path"])).sweeps if sweep.plan == layout["plan"]]
     wanted = params["output_tokens"], params["factor"], params["answers"]
-    return asdict(overload.offer(params["layout"], measured, *wanted))
+    offers = []
+    for model in overload.models(layout):
+        endpoints = overload.endpoints_of(layout, model)
+        measured = loads(mine[-1], [each["name"] for each in endpoints]) if mine else []
+        offers.append(
+            {"endpoint": dict(endpoints[0]), "offer": asdict(overload.offer(layout, model, measured, *wanted))}
+        )
+    return offers
 
 
 def main() -> None:
@@ -66,7 +80,7 @@ def main() -> None:
         found = look(module.params)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"no overload can be sent: {error}")
-    module.exit_json(changed=False, offer=found)
+    module.exit_json(changed=False, offers=found)
 
 
 if __name__ == "__main__":

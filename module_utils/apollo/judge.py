@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.apollo import stats
 from ansible.module_utils.apollo.bench_rows import Sweep
-from ansible.module_utils.apollo.judge_facts import FACT, Fact
+from ansible.module_utils.apollo.judge_facts import FACT, Fact, repeats
 from ansible.module_utils.apollo.judge_limits import EVERY, Limit
 from ansible.module_utils.apollo.judge_noise import NoiseFloor, find_noise
 from ansible.module_utils.apollo.judge_settings import refusal, settings_of
@@ -193,11 +193,11 @@ def _finding(
 
 
 def _hold_facts(limit: Limit, facts: Sequence[Fact], plans: Sequence[str]) -> Iterator[Finding]:
-    """One finding for each plan and subject; several values of one are repeats, and none at all is missing."""
+    """One finding for each plan and subject; several values of one are repeats, and none is missing."""
     for plan in [""] if limit.is_about_every_plan else dict.fromkeys(plans):
         about = [fact for fact in facts if fact.metric == limit.metric and plan in ("", fact.plan)]
         for subject in dict.fromkeys(fact.subject for fact in about) or [None]:
-            measured = stats.summarize([fact.value for fact in about if fact.subject == subject])
+            measured = stats.summarize(repeats(about, subject))
             verdict, excess = judge_summary(limit, measured)
             yield Finding(limit, "", plan, None, subject, verdict, measured, excess)
 

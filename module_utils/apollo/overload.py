@@ -27,6 +27,21 @@ NO_TEXT = "without a reason"
 CODES = {status.phrase: str(status.value) for status in HTTPStatus}
 CLOSED_LOOP = ("--base-url=", "--max-concurrency=", "--request-rate=")  # what an open loop through the gateway replaces
 REFUSED = str(HTTPStatus.TOO_MANY_REQUESTS.value)
+# Name, metric, direction, unit, key of the level or the value itself, remark.
+LIMITS = (
+    ("Overload: somebody is refused", "overload_refused", "at_least", "1", 1, "Without a refusal it was no overload."),
+    (
+        "Overload: answer or 429, nothing else",
+        "overload_errors",
+        "at_most",
+        "1",
+        0,
+        "A request that hangs is an error too.",
+    ),
+    ("Overload: 429 comes soon", "overload_refused_p95_ms", "at_most", "ms", "refused_p95_ms", ""),
+    ("Overload: first token of those let in", "overload_ttft_p95_ms", "at_most", "ms", "ttft_p95_ms", ""),
+    ("Overload: speed of those let in", "overload_user_p05_tok_s", "at_least", "tok/s", "floor_tok_s", ""),
+)
 
 
 @dataclass(frozen=True)
@@ -41,25 +56,35 @@ class Offer:
     limit_s: float  # after which a request that has not ended hangs
 
 
-def seats(layout: Mapping[str, Any]) -> tuple[int, int]:
-    """How many answers the gateway has written at once of the first endpoint's model, and the largest cap of one."""
+def seats(layout: Mapping[str, Any], model: str) -> tuple[int, int]:
+    """How many answers of this model the gateway has written at once, and the largest cap of one of its endpoints."""
     common = layout["gateway"]["cap_per_endpoint"]
-    model = layout["endpoints"][0]["served_name"]
-    caps = [each.get("cap") or common for each in layout["endpoints"] if each["served_name"] == model]
+    caps = [each.get("cap") or common for each in endpoints_of(layout, model)]
     return sum(caps), max(caps)
 
 
-def offer(layout: Mapping[str, Any], loads: Sequence[Load], tokens: int, factor: float, answers: float) -> Offer:
+def models(layout: Mapping[str, Any]) -> list[str]:
+    """What the gateway serves, each with places and a queue of its own."""
+    return list(dict.fromkeys(str(each["served_name"]) for each in layout["endpoints"]))
+
+
+def endpoints_of(layout: Mapping[str, Any], model: str) -> list[Mapping[str, Any]]:
+    return [each for each in layout["endpoints"] if each["served_name"] == model]
+
+
+def offer(
+    layout: Mapping[str, Any], model: str, loads: Sequence[Load], tokens: int, factor: float, answers: float
+) -> Offer:
     """Until places and queue are full, and then for as long as `answers` answers take one after another."""
     if factor <= 1:
         raise ValueError(f"bench_overload_factor is {factor:g}: an overload is more than the plan answers, so above 1")
-    places, cap = seats(layout)
+    places, cap = seats(layout, model)
     full = at(loads, cap)
     seconds = full.answer_s(tokens) if full else None
     if not seconds:
         raise ValueError(
-            f"the gateway lets in {cap} per endpoint, but this run has no point that counts at N={cap} or around it: "
-            f"add {cap} to bench_concurrency"
+            f"the gateway lets in {cap} per endpoint of {model}, but this run has no point that counts at N={cap} or "
+            f"around it: add {cap} to bench_concurrency"
         )
     rate = factor * places / seconds
     until_full = (places + layout["gateway"]["queue_limit"]) * factor / (factor - 1)
@@ -103,12 +128,12 @@ def figures(result: Result) -> dict[str, float | None]:
     }
 
 
-def facts(event: Mapping[str, Any], plan: str, measured_s: float) -> list[Event]:
-    """The same as facts that limits can be about; what was not measured is none, so its limit is missing."""
+def facts(event: Mapping[str, Any], measured_s: float) -> list[Event]:
+    """The same as facts that limits can be about; what was not measured is null, so its limit is missing."""
+    subject = f"gateway {event['model']}"
     return [
-        {**fact(name, "gateway", value, measured_s, MADE_WITH), "plan": plan}
-        for name, value in event["figures"].items()
-        if value is not None
+        {**fact(name, subject, event["figures"].get(name), measured_s, MADE_WITH), "plan": event["plan"]}
+        for name in dict.fromkeys(metric for _, metric, *_ in LIMITS)
     ]
 
 
@@ -155,23 +180,6 @@ def _code(error: str) -> str:
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else 1000 * seconds
-
-
-# Name, metric, direction, unit, key of the level or the value itself, remark.
-LIMITS = (
-    ("Overload: somebody is refused", "overload_refused", "at_least", "1", 1, "Without a refusal it was no overload."),
-    (
-        "Overload: answer or 429, nothing else",
-        "overload_errors",
-        "at_most",
-        "1",
-        0,
-        "A request that hangs is an error too.",
-    ),
-    ("Overload: 429 comes soon", "overload_refused_p95_ms", "at_most", "ms", "refused_p95_ms", ""),
-    ("Overload: first token of those let in", "overload_ttft_p95_ms", "at_most", "ms", "ttft_p95_ms", ""),
-    ("Overload: speed of those let in", "overload_user_p05_tok_s", "at_least", "tok/s", "floor_tok_s", ""),
-)
 
 
 def overload_limits(level: Mapping[str, float], plan: str) -> list[dict[str, Any]]:

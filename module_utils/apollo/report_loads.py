@@ -10,16 +10,17 @@ from ansible.module_utils.apollo.bench_run import FAILED
 from ansible.module_utils.apollo.service_level import Load
 
 
-def loads(sweep: Sweep) -> list[Load]:
-    """Each point that was measured or broke down; an endpoint that is worse than the others counts."""
-    return [_load(sweep, row) for row in sweep.rows if row.valid or row.status == FAILED]
+def loads(sweep: Sweep, endpoints: Sequence[str] = ()) -> list[Load]:
+    """Each point that was measured or broke down; of these endpoints, or of all, the one that is worst counts."""
+    about = endpoints or sweep.endpoints
+    return [_load(about, row) for row in sweep.rows if row.valid or row.status == FAILED]
 
 
-def _load(sweep: Sweep, row: Row) -> Load:
+def _load(endpoints: Sequence[str], row: Row) -> Load:
     def worst(metric: str) -> float | None:
-        return show.largest([row.mean(metric, endpoint) for endpoint in sweep.endpoints])
+        return show.largest([row.mean(metric, endpoint) for endpoint in endpoints])
 
-    speeds = [row.mean("output_tok_s", endpoint) for endpoint in sweep.endpoints]
+    speeds = [row.mean("output_tok_s", endpoint) for endpoint in endpoints]
     known = [speed for speed in speeds if speed is not None]
     return Load(
         row.concurrency,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.apollo import report_format as show
@@ -20,19 +20,27 @@ def overload_section(events: Iterable[Event], words: Words, prefix: str) -> dict
     found = [event for event in events if event.get("event") == EVENT]
     if not found:
         return None
-    rows = [_row(event) for event in found]
+    names = _names(found)
+    rows = [_row(event, name) for event, name in zip(found, names, strict=True)]
     return {
         "title": f"{prefix}{words['overload']}",
-        "lines": [_line(event, words) for event in found],
+        "lines": [_line(event, name, words) for event, name in zip(found, names, strict=True)],
         "table": Table("overload-table", "", heads(COLUMNS, words), rows, words["overload_note"]),
     }
 
 
-def _line(event: Event, words: Words) -> str:
+def _names(events: Sequence[Event]) -> list[str]:
+    """The plan, and the model too where that plan has several."""
+    models = {(event["plan"], event.get("model")) for event in events}
+    several = {plan for plan, _ in models if sum(plan == other for other, _ in models) > 1}
+    return [f"{event['plan']} {event['model']}" if event["plan"] in several else event["plan"] for event in events]
+
+
+def _line(event: Event, name: str, words: Words) -> str:
     if event["status"] == "failed":
-        return words["overload_failed"].format(plan=event["plan"], why=event["detail"])
+        return words["overload_failed"].format(plan=name, why=event["detail"])
     others = sum(event["errors"].values())
-    told = {"plan": event["plan"], "factor": f"{event['offer']['factor']:g}", "others": others}
+    told = {"plan": name, "factor": f"{event['offer']['factor']:g}", "others": others}
     counts = {name: event[name] for name in ("sent", "let_in", "refused")}
     found = event["figures"]
     times = {
@@ -42,11 +50,11 @@ def _line(event: Event, words: Words) -> str:
     return words["overload_line"].format(**told, **counts, **times)
 
 
-def _row(event: Event) -> list[Cell]:
+def _row(event: Event, name: str) -> list[Cell]:
     offer, found = event["offer"], event["figures"]
     errors = ", ".join(f"{number} x {code}" for code, number in (event.get("errors") or {}).items())
     return [
-        Cell(event["plan"]),
+        Cell(name),
         Cell(f"{offer['requests']}", note=f"{show.number(offer['request_rate'])}/s"),
         Cell(show.count(event.get("let_in"))),
         Cell(show.count(found.get("overload_refused"))),

@@ -90,10 +90,10 @@ def test_the_verdict_keeps_to_its_schema(run_module: RunModule, written: Path) -
     ids=["measured", "failed"],
 )
 def test_an_overload_keeps_to_the_journals_schema(event: dict[str, Any]) -> None:
-    line = {**event, "plan": "27b", "at_s": 1.0, "schema": 1}
+    line = {**event, "plan": "27b", "model": "qwen3.6-27b", "at_s": 1.0, "schema": 1}
     assert faults("journal", line) == []
     assert faults("journal", {name: value for name, value in line.items() if name != "offer"}) != []
     stamp = {"at_s": 1.0, "schema": 1, "site_kind": "lab"}
-    assert [fault for fact in overload.facts(event, "27b", 1.0) for fault in faults("journal", {**fact, **stamp})] == []
+    assert [fault for fact in overload.facts(line, 1.0) for fault in faults("journal", {**fact, **stamp})] == []
     swapped = {"measured": "failed", "failed": "measured"}
     assert faults("journal", {**line, "status": swapped[event["status"]]}) != []

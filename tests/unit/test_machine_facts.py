@@ -45,7 +45,7 @@ def test_the_wait_for_the_gpus_is_that_of_the_unit() -> None:
 def test_a_wait_that_was_not_seen_to_end_is_null(text: str) -> None:
     told = core.gpu_init(dict(line.split("=") for line in text.splitlines()), "node1")
     assert told["value"] is None
-    assert read_facts([told]) == []
+    assert read_facts([told]) == [Fact("gpu_init_s", None, "node1")]
 
 
 def test_a_fact_is_noted_once_and_says_on_what_kind_of_site(run_module: RunModule, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from ansible.module_utils.apollo.judge_limits import read_limits
 from ansible.module_utils.apollo.service_level import Load
 
 from tests.conftest import RunModule
+from tests.support import bench_samples as samples
 
 LAYOUT: dict[str, Any] = {
     "plan": "27b",
@@ -54,16 +56,23 @@ def result(**given: Any) -> Result:
 
 def held(**given: Any) -> dict[str, str]:
     """Each limit's verdict."""
-    event = overload.told(result(**given), {})
+    event = {**overload.told(result(**given), {}), "plan": "27b", "model": "m"}
+    return verdicts([event])
+
+
+def verdicts(events: list[dict[str, Any]]) -> dict[str, str]:
+    """Each limit's verdict; of a model's, where there are several, by the model too."""
+    facts = read_facts(fact for event in events for fact in overload.facts(event, 1.0))
+    several = len({event["model"] for event in events}) > 1
     limits = read_limits({"limits": overload.overload_limits(LEVEL, "*")}, "stated")
     return {
-        finding.limit.metric.removeprefix("overload_"): finding.verdict
-        for finding in judge([], limits, read_facts(overload.facts(event, "27b", 1.0))).findings
+        (f"{finding.endpoint} " if several else "") + finding.limit.metric.removeprefix("overload_"): finding.verdict
+        for finding in judge([], limits, facts).findings
     }
 
 
 def test_twice_what_the_seats_answer_is_offered() -> None:
-    offer = overload.offer(LAYOUT, LOADS, 1024, factor=2, answers=3)
+    offer = overload.offer(LAYOUT, "m", LOADS, 1024, factor=2, answers=3)
     assert (offer.seats, offer.requests) == (48, 2 * (48 + 4) + 288)
     assert offer.answer_s == pytest.approx(25.13, abs=0.01)
     assert offer.request_rate == pytest.approx(2 * 48 / 25.13, rel=1e-3)
@@ -72,17 +81,17 @@ def test_twice_what_the_seats_answer_is_offered() -> None:
 
 def test_few_seats_get_enough_requests_for_a_percentile() -> None:
     one = {**LAYOUT, "endpoints": [{**LAYOUT["endpoints"][0], "cap": 1}]}
-    assert overload.offer(one, [Load(1, 69, 300, 400, 14.2)], 64, 2, 1).requests == 60 + 2 * (1 + 4)
+    assert overload.offer(one, "m", [Load(1, 69, 300, 400, 14.2)], 64, 2, 1).requests == 60 + 2 * (1 + 4)
 
 
 def test_no_more_than_the_plan_answers_is_no_overload() -> None:
     with pytest.raises(ValueError, match="bench_overload_factor is 1"):
-        overload.offer(LAYOUT, LOADS, 1024, 1, 3)
+        overload.offer(LAYOUT, "m", LOADS, 1024, 1, 3)
 
 
 def test_a_cap_that_was_not_measured_is_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="no point that counts at N=32 or around it: add 32 to bench_concurrency"):
-        overload.offer(LAYOUT, LOADS[:1], 1024, 2, 3)
+        overload.offer(LAYOUT, "m", LOADS[:1], 1024, 2, 3)
 
 
 def test_a_plan_that_keeps_its_level_passes_every_limit() -> None:
@@ -155,6 +164,7 @@ def stand_in(folder: Path, seen: dict[str, Any], result_text: str) -> None:
 
 def run(run_module: RunModule, tmp_path: Path, left: str, **given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     seen: dict[str, Any] = {}
+    shutil.rmtree(tmp_path / "overload", ignore_errors=True)  # what an earlier one left is no job of this stand-in
     client = threading.Thread(target=stand_in, args=(tmp_path / "overload", seen, left))
     client.start()
     told = run_module("bench_overload", **options(tmp_path, **given))
@@ -181,7 +191,64 @@ def test_a_second_overload_of_a_run_is_noted_too(run_module: RunModule, tmp_path
 def test_a_request_that_hangs_is_stopped_and_told(run_module: RunModule, tmp_path: Path) -> None:
     told, _ = run(run_module, tmp_path, "", limit_s=0.2)
     assert told["summary"] == "failed: client_timeout: a request had not ended after 0 s"
-    assert [event["event"] for event in told["events"]] == ["overload"]
+    assert {fact["value"] for fact in told["events"][1:]} == {None}
+
+
+def test_an_overload_that_failed_after_a_good_one_is_missing() -> None:
+    about = {"plan": "27b", "model": "m"}
+    good, hung = overload.told(result(), {}), overload.failed("client_timeout", {})
+    assert set(verdicts([{**good, **about}]).values()) == {"pass"}
+    assert set(verdicts([{**good, **about}, {**hung, **about}]).values()) == {"missing"}
+
+
+def test_each_model_keeps_its_own_level() -> None:
+    """One model that refuses nobody, or could not be asked, is not hidden by another one that does well."""
+    good, slow = overload.told(result(), {}), overload.told(result(ttft_s=2.5), {})
+    hung = overload.failed("client_timeout", {})
+    named = [{**good, "model": "a"}, {**slow, "model": "b"}, {**hung, "model": "c"}]
+    found = verdicts([{**event, "plan": "27b"} for event in named])
+    assert [found[f"gateway {model} ttft_p95_ms"] for model in "abc"] == ["pass", "fail", "missing"]
+
+
+def test_a_plan_of_two_models_has_an_overload_for_each(run_module: RunModule, tmp_path: Path) -> None:
+    """Each from its own endpoints' speed and its own places: what the other model does says nothing about it."""
+    about = samples.sweep({**samples.SETTINGS, "concurrency": [1, 8]})
+    layout = two_models(about["layout"])
+    about["layout"] = layout
+    paces = {"vllm-27b-0": 0.01, "vllm-27b-1": 0.04}
+    runs = [
+        samples.run(point, name, **samples.result(point["concurrency"], point["prompts"], gap=gap))
+        for point in about["points"]
+        for name, gap in paces.items()
+    ]
+    write(tmp_path, samples.manifest(about), runs)
+    told = run_module("bench_overload_info", path=str(tmp_path), layout=layout, output_tokens=32)
+    large, small = told["offers"]
+    assert [offer["endpoint"]["node"] for offer in told["offers"]] == ["node1", "node2"]
+    assert [offer["offer"]["seats"] for offer in told["offers"]] == [8, 4]
+    assert large["offer"]["answer_s"] == pytest.approx(0.1 + 31 * 0.01)
+    assert small["offer"]["answer_s"] == pytest.approx(0.1 + 31 * 0.04)
+
+
+def test_a_model_whose_cap_was_not_measured_is_named(run_module: RunModule, tmp_path: Path) -> None:
+    about = samples.sweep({**samples.SETTINGS, "concurrency": [8]})
+    about["layout"] = two_models(about["layout"])
+    write(tmp_path, samples.manifest(about), samples.runs(about))
+    told = run_module("bench_overload_info", path=str(tmp_path), layout=about["layout"], output_tokens=32)
+    assert told["failed"]
+    assert "lets in 4 per endpoint of small, but this run has no point that counts at N=4" in told["msg"]
+
+
+def two_models(layout: dict[str, Any]) -> dict[str, Any]:
+    placed = [{"served_name": "large", "cap": 8}, {"served_name": "small", "cap": 4}]
+    endpoints = [{**endpoint, **mine} for endpoint, mine in zip(layout["endpoints"], placed, strict=True)]
+    gateway = {"cap_per_endpoint": 8, "queue_limit": 4, "queue_timeout_s": 120}
+    return {**layout, "endpoints": endpoints, "gateway": gateway}
+
+
+def write(folder: Path, manifest: dict[str, Any], events: list[dict[str, Any]]) -> None:
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "journal.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
 def test_check_mode_sends_nothing(run_module: RunModule, tmp_path: Path) -> None:

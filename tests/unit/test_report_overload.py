@@ -34,6 +34,16 @@ def test_a_sentence_and_a_row_tell_what_came_of_it(language: str) -> None:
     assert [cell.text for cell in row] == ["27b", "80", "40", "40", "2 x 503", "0.0100", "1.00", "16.0"]
 
 
+def test_a_plan_of_several_models_names_each() -> None:
+    told = overload.told(read_result(text()), OFFER)
+    events = [{**told, "plan": "both", "model": "large"}, {**told, "plan": "both", "model": "small"}]
+    events.append({**told, "plan": "27b", "model": "small"})
+    section = overload_section(events, words(), "")
+    assert section is not None
+    assert [row[0].text for row in section["table"].rows] == ["both large", "both small", "27b"]
+    assert [line.split(",")[0] for line in section["lines"]] == ["both large", "both small", "27b"]
+
+
 def test_what_could_not_be_measured_is_told_with_dashes() -> None:
     why = "client_timeout: a request had not ended after 90 s"
     event = {**overload.failed(why, OFFER), "plan": "27b"}
