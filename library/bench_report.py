@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.apollo import report_junit, report_view, results
 from ansible.module_utils.apollo.report_view import Material
-from ansible.module_utils.apollo.report_words import SECTIONS, Words, read_words
+from ansible.module_utils.apollo.report_words import PRIMARY, SECTIONS, Words, languages
 from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -86,7 +86,6 @@ html: {description: Path of the report for people., returned: always, type: str}
 
 
 ASSETS = {"style": "report.css", "script": "report.js"}
-PRIMARY = "en"
 
 
 def load(params: dict[str, Any]) -> Material:
@@ -97,10 +96,7 @@ def load(params: dict[str, Any]) -> Material:
 
 
 def load_words(folder: Path) -> list[Words]:
-    """Every language that there is, English first."""
-    paths = sorted(folder.glob("*.yml"))
-    found = [read_words(yaml.safe_load(path.read_text(encoding="utf-8")), path.name) for path in paths]
-    return sorted(found, key=lambda words: words.language != PRIMARY)
+    return languages({path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in folder.glob("*.yml")})
 
 
 def build_view(material: Material, words: Words, assets: Path) -> dict[str, Any]:
@@ -120,15 +116,15 @@ def page(words: Words) -> str:
 def render(params: dict[str, Any]) -> dict[str, str]:
     """Every file's name and text."""
     material, assets = load(params), Path(params["assets"])
-    languages = load_words(Path(params["words"]))
+    spoken = load_words(Path(params["words"]))
     shared: dict[str, Any] = {
         **{"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True},
         "loader": FileSystemLoader(params["templates"]),
     }
     html = Environment(autoescape=True, **shared).get_template("report.html.j2")
     markdown = Environment(autoescape=False, **shared).get_template("report.md.j2")
-    views = {page(words): build_view(material, words, assets) for words in languages}
-    others = [{"name": words.language_name, "language": words.language, "page": page(words)} for words in languages]
+    views = {page(words): build_view(material, words, assets) for words in spoken}
+    others = [{"name": words.language_name, "language": words.language, "page": page(words)} for words in spoken]
     return {
         "verdict.json": json.dumps(params["verdict"], indent=1, sort_keys=True, ensure_ascii=False) + "\n",
         **{name: html.render(**view, page=name, languages=others) + "\n" for name, view in views.items()},

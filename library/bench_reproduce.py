@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from ansible.module_utils.apollo import reproduce_text, results
 from ansible.module_utils.apollo.judge_facts import read_facts
-from ansible.module_utils.apollo.report_words import REAL_KIND, read_words
-from ansible.module_utils.apollo.reproduce import Evidence
+from ansible.module_utils.apollo.report_words import PRIMARY, REAL_KIND, Words, languages
+from ansible.module_utils.apollo.reproduce import Evidence, Printed
 from ansible.module_utils.apollo.reproduce_tables import printed_tables
 from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
@@ -22,9 +22,10 @@ DOCUMENTATION = r"""
 module: bench_reproduce
 short_description: Write the published tables with our figures beside them
 description:
-  - Writes C(reproduce.html), C(reproduce.md) and C(reproduce.json) into the run's directory. The same rows and columns
-    as published, with the published value, ours, the deviation, the tolerance and the verdict, and the remarks as
-    footnotes. What the published test left out has a row too.
+  - Writes C(reproduce.html), the same page in every other language that there is, C(reproduce.md) and
+    C(reproduce.json) into the run's directory. The same rows and columns as published, with the published value, ours,
+    the deviation, the tolerance and the verdict, and the remarks as footnotes. What the published test left out has a
+    row too.
   - It measures nothing and judges nothing. Runs on the controller.
 author: [Apollo inference]
 attributes:
@@ -53,7 +54,7 @@ options:
     type: path
     required: true
   words:
-    description: Directory on the controller with C(en.yml).
+    description: Directory on the controller with one file of words per language, such as C(en.yml).
     type: path
     required: true
 """
@@ -74,9 +75,6 @@ files: {description: The files that were written or are up to date., returned: a
 counts: {description: How many printed figures have which verdict., returned: always, type: dict}
 """
 
-TITLE = "The published tables, measured again"
-BANNER = "LAB: simulated hardware, stand-in models. These figures say nothing about an A100."
-
 
 def load(params: dict[str, Any]) -> tuple[Mapping[str, Any], Evidence]:
     run = results.read_run(Path(params["path"]))
@@ -88,26 +86,43 @@ def load(params: dict[str, Any]) -> tuple[Mapping[str, Any], Evidence]:
 def render(params: dict[str, Any]) -> tuple[dict[str, str], dict[str, int]]:
     """Every file's name and text, and how many figures have which verdict."""
     manifest, evidence = load(params)
-    lab = manifest.get("site_kind") != REAL_KIND
-    title, banner = f"{'Lab: ' if lab else ''}{TITLE}", BANNER if lab else ""
     tables = printed_tables(evidence)
-    counts = reproduce_text.counts(tables)
-    words_path, assets = Path(params["words"]) / "en.yml", Path(params["assets"])
-    view = {
-        **{"title": title, "banner": banner, "source": evidence.published["source"], "counts": counts},
-        **{"tables": reproduce_text.view(tables), "legend": reproduce_text.LEGEND},
+    spoken, assets = load_words(Path(params["words"])), Path(params["assets"])
+    others = [{"name": words.language_name, "language": words.language, "page": page(words)} for words in spoken]
+    shared = {
+        **{"source": evidence.published["source"], "counts": reproduce_text.counts(tables), "languages": others},
         "overall": params["verdict"].get("overall", "inconclusive"),
-        "words": read_words(yaml.safe_load(words_path.read_text(encoding="utf-8")), str(words_path)),
         "style": (assets / "report.css").read_text(encoding="utf-8"),
         "script": (assets / "report.js").read_text(encoding="utf-8"),
     }
+    is_lab = manifest.get("site_kind") != REAL_KIND
+    views = [{**shared, **view(tables, words, is_lab)} for words in spoken]
     options: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True}
     environment = Environment(loader=FileSystemLoader(params["templates"]), lstrip_blocks=True, **options)
+    template, first = environment.get_template("reproduce.html.j2"), views[0]
     return {
-        "reproduce.html": environment.get_template("reproduce.html.j2").render(view) + "\n",
-        "reproduce.md": reproduce_text.markdown(title, banner, tables),
+        **{each["page"]: template.render(each) + "\n" for each in views},
+        "reproduce.md": reproduce_text.markdown(first["title"], first["banner"], tables, spoken[0]),
         "reproduce.json": json.dumps([table.as_dict() for table in tables], indent=1, ensure_ascii=False) + "\n",
-    }, counts
+    }, shared["counts"]
+
+
+def load_words(folder: Path) -> list[Words]:
+    return languages({path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in folder.glob("*.yml")})
+
+
+def page(words: Words) -> str:
+    """The file of a language."""
+    return "reproduce.html" if words.language == PRIMARY else f"reproduce.{words.language}.html"
+
+
+def view(tables: Sequence[Printed], words: Words, is_lab: bool) -> dict[str, Any]:
+    """What one language says."""
+    return {
+        **{"words": words, "page": page(words), "tables": reproduce_text.view(tables, words)},
+        "title": f"{words['simulated_prefix'] if is_lab else ''}{words['reproduce_title']}",
+        "banner": words["simulated_banner"] if is_lab else "",
+    }
 
 
 def main() -> None:

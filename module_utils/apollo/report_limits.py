@@ -91,7 +91,7 @@ def _limit_row(group: Sequence[Finding], words: Words) -> list[Cell]:
         Cell(place(worst)),
         Cell(_measured(worst)),
         Cell(_wanted(worst)),
-        Cell(worst["source"]),
+        Cell(words.say(worst["source"])),
     ]
 
 

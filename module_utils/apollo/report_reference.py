@@ -116,12 +116,17 @@ def _capacity(
 def _table(
     published: Mapping[str, Any], words: Words, name: str, caption: str, columns: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    rows = [[_plain(entry.get(key)) for _, key in columns] for entry in published[name]]
+    rows = [[_said(entry.get(key), words) for _, key in columns] for entry in published[name]]
     table: Table = plain_table(f"reference-{name}", words.say(caption), [words.say(head) for head, _ in columns], rows)
     return {
         "table": table,
         "remarks": [words.say(entry["text"]) for entry in _remarks(published) if name in entry.get("about", [])],
     }
+
+
+def _said(value: Any, words: Words) -> str | None:
+    told = _plain(value)
+    return None if told is None else words.say(told)
 
 
 def _facts(published: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ SECTIONS = (
     *("side_by_side", "scaling", "energy", "roofline", "validity", "limits", "settings"),
     *("hardware", "definitions", "remarks", "reference"),
 )
+PRIMARY = "en"
 REAL_KIND = "hardware"  # whatever a site calls itself else is reported as simulated
 
 
@@ -36,6 +37,12 @@ class Words:
     def say(self, told: str) -> str:
         """A name, a remark or a caption of the data; one that this language does not know stays as it is."""
         return self.sayings.get(" ".join(told.split()), told)
+
+
+def languages(files: Mapping[str, Any]) -> list[Words]:
+    """Every language that there is, by the name of its file, English first."""
+    found = [read_words(data, name) for name, data in sorted(files.items())]
+    return sorted(found, key=lambda words: words.language != PRIMARY)
 
 
 def read_words(data: Any, origin: str) -> Words:

@@ -7,12 +7,8 @@ from typing import Any
 
 from ansible.module_utils.apollo import report_format as show
 from ansible.module_utils.apollo.report_table import NUMBER, TEXT, Cell, Head, Table
+from ansible.module_utils.apollo.report_words import Words
 from ansible.module_utils.apollo.reproduce import NO_LIMIT, Figure, Printed
-
-LEGEND = (
-    "Each cell: our value; below it the published one, the deviation of ours, the tolerance of the limit, and the "
-    "verdict. A dash was not measured here."
-)
 
 
 def counts(tables: Sequence[Printed]) -> dict[str, int]:
@@ -20,38 +16,47 @@ def counts(tables: Sequence[Printed]) -> dict[str, int]:
     return {word: words.count(word) for word in ("pass", "fail", "inconclusive", "missing")}
 
 
-def view(tables: Sequence[Printed]) -> list[dict[str, Any]]:
-    return [{"table": _table(printed), "footnotes": printed.footnotes} for printed in tables]
+def view(tables: Sequence[Printed], words: Words) -> list[dict[str, Any]]:
+    return [{"table": _table(printed, words), "footnotes": _footnotes(printed, words)} for printed in tables]
 
 
-def markdown(title: str, banner: str, tables: Sequence[Printed]) -> str:
+def markdown(title: str, banner: str, tables: Sequence[Printed], words: Words) -> str:
     """The whole page."""
-    told = ", ".join(f"{count} {word}" for word, count in counts(tables).items() if count)
-    top = [f"# {title}", "", *([f"> **{banner}**", ""] if banner else []), told, "", LEGEND, ""]
-    return "\n".join(top) + "\n" + "\n".join(_markdown(printed) for printed in tables)
+    told = ", ".join(f"{count} {words[word]}" for word, count in counts(tables).items() if count)
+    top = [f"# {title}", "", *([f"> **{banner}**", ""] if banner else []), told, "", words["reproduce_legend"], ""]
+    return "\n".join(top) + "\n" + "\n".join(_markdown(printed, words) for printed in tables)
 
 
-def _table(printed: Printed) -> Table:
-    heads = [Head("", kind=TEXT), *(Head(column, kind=NUMBER) for column in printed.columns)]
-    rows = [[Cell(row), *(_cell(printed.at(row, column)) for column in printed.columns)] for row in printed.rows]
-    return Table(f"reproduce-{printed.name}", printed.title, heads, rows)
+def _table(printed: Printed, words: Words) -> Table:
+    heads = [Head("", kind=TEXT), *(Head(words.say(column), kind=NUMBER) for column in printed.columns)]
+    rows = [
+        [Cell(words.say(row)), *(_cell(printed.at(row, column), words) for column in printed.columns)]
+        for row in printed.rows
+    ]
+    return Table(f"reproduce-{printed.name}", words.say(printed.title), heads, rows)
 
 
-def _cell(figure: Figure | None) -> Cell:
+def _footnotes(printed: Printed, words: Words) -> list[str]:
+    return [words.say(note) for note in printed.footnotes]
+
+
+def _cell(figure: Figure | None, words: Words) -> Cell:
     if figure is None:
         return Cell(show.NOTHING)
-    return Cell(_number(figure.ours), "" if figure.verdict == NO_LIMIT else figure.verdict, note=_note(figure))
+    style = "" if figure.verdict == NO_LIMIT else figure.verdict
+    return Cell(_number(figure.ours), style, note=_note(figure, words))
 
 
-def _note(figure: Figure) -> str:
+def _note(figure: Figure, words: Words) -> str:
     """What stands below our value."""
     if figure.published is None and figure.verdict == NO_LIMIT:
-        return "not published"
+        return words["reproduce_not_published"]
     deviation = f"{100 * figure.deviation:+.1f} %" if figure.deviation is not None else ""
-    tolerance = f"tolerance {100 * figure.tolerance:.0f} %" if figure.tolerance is not None else ""
-    verdict = "" if figure.verdict == NO_LIMIT else figure.verdict
-    parts = (f"published {_printed(figure.published)}", deviation, tolerance, verdict)
-    return ", ".join(part for part in parts if part)
+    share = f"{100 * figure.tolerance:.0f} %" if figure.tolerance is not None else ""
+    tolerance = words["reproduce_tolerance"].format(share=share) if share else ""
+    verdict = "" if figure.verdict == NO_LIMIT else words[figure.verdict]
+    published = words["reproduce_published"].format(value=_printed(figure.published))
+    return ", ".join(part for part in (published, deviation, tolerance, verdict) if part)
 
 
 def _printed(value: float | str | None) -> str:
@@ -67,11 +72,12 @@ def _number(value: float | str | None) -> str:
     return show.count(value) if float(value).is_integer() else show.number(value, 4)
 
 
-def _markdown(printed: Printed) -> str:
-    lines = [f"## {printed.title}", "", f"| | {' | '.join(printed.columns)} |", f"|---|{'--:|' * len(printed.columns)}"]
-    for row in printed.rows:
-        cells = [_cell(printed.at(row, column)) for column in printed.columns]
+def _markdown(printed: Printed, words: Words) -> str:
+    table = _table(printed, words)
+    heads = [head.text for head in table.heads[1:]]
+    lines = [f"## {table.caption}", "", f"| | {' | '.join(heads)} |", f"|---|{'--:|' * len(heads)}"]
+    for first, *cells in table.rows:
         told = [f"**{cell.text}**<br>{cell.note}" if cell.note else cell.text for cell in cells]
-        lines.append(f"| {row} | {' | '.join(told)} |")
-    notes = [f"{number}. {note}" for number, note in enumerate(printed.footnotes, start=1)]
+        lines.append(f"| {first.text} | {' | '.join(told)} |")
+    notes = [f"{number}. {note}" for number, note in enumerate(_footnotes(printed, words), start=1)]
     return "\n".join([*lines, "", *notes, ""])

@@ -139,6 +139,17 @@ def test_a_simulated_site_says_so(reproduce: Reproduce) -> None:
     assert "<h1>Lab: " in told["reproduce.html"]
 
 
+def test_the_german_page_has_no_english_sentence_of_ours(reproduce: Reproduce) -> None:
+    told = reproduce(*published_run.whole())
+    english, german = told["reproduce.html"], told["reproduce.de.html"]
+    assert '<html lang="de">' in german
+    assert 'href="reproduce.de.html"' in english
+    assert 'href="reproduce.html"' in german
+    shown = re.sub(r"<(style|script)>.*?</\1>", "", german.partition("<main>")[2], flags=re.DOTALL)
+    assert re.findall(r"\b(?:the|of|and|with|measured|users?|node|published)\b", re.sub(r"<[^>]+>", " ", shown)) == []
+    assert "veröffentlicht 69" in shown
+
+
 def test_check_mode_writes_nothing_and_a_second_run_changes_nothing(reproduce: Reproduce) -> None:
     manifest, events = published_run.whole()
     assert "reproduce.md" not in reproduce(manifest, events, check=True)
