@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import bench_points, bench_rows, bench_schedule, bench_spent, journal, machine_facts
+from ansible.module_utils.apollo import (
+    bench_points,
+    bench_rows,
+    bench_schedule,
+    bench_spent,
+    journal,
+    machine_facts,
+    results,
+)
 from ansible.module_utils.apollo.judge_facts import FACT
 from ansible.module_utils.apollo.results import JOURNAL, MANIFEST
 from ansible.module_utils.basic import AnsibleModule
@@ -99,14 +107,10 @@ turns:
 sweep_id: {description: Id of the sweep; empty without one., returned: always, type: str}
 events: {description: The events as they were written., returned: always, type: list, elements: dict}
 spent: {description: Where the time of all turns so far went., returned: always, type: str}
-torn_lines: {description: Lines of the journal that an earlier kill cut off., returned: always, type: int}
+torn_lines: {description: Lines of the journal that were cut off or damaged., returned: always, type: int}
 """
 
 LATEST = "latest"
-
-
-def read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def planned(sweep: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +121,7 @@ def planned(sweep: dict[str, Any]) -> dict[str, Any]:
 
 def open_run(module: AnsibleModule, folder: Path, known: journal.Journal) -> tuple[bool, dict[str, Any]]:
     """Write the manifest where it changes; give the sweep's points, whether they are done, and what is to do."""
-    before = json.loads(read(folder / MANIFEST) or "{}")
+    before = results.read_manifest(folder)
     after = {**before, **module.params["about"]}
     sweep = planned(module.params["sweep"]) if module.params["sweep"] else {}
     if sweep:
@@ -165,8 +169,8 @@ def append(folder: Path, known: journal.Journal, events: list[dict[str, Any]]) -
     """Write each event as one line, and return when the disk has it."""
     path = folder / JOURNAL
     is_new = not path.exists()
-    torn = journal.ends_torn(read(path))
-    manifest = json.loads(read(folder / MANIFEST) or "{}")
+    torn = journal.ends_torn(path.read_text(encoding="utf-8", errors="replace") if path.exists() else "")
+    manifest = results.read_manifest(folder)
     written: list[dict[str, Any]] = []
     with path.open("a", encoding="utf-8") as lines:
         lines.write("\n" if torn else "")
@@ -227,11 +231,13 @@ def main() -> None:
         module.fail_json(msg=f"an event has no key 'event', only {', '.join(sorted(nameless[0])) or 'nothing'}")
     try:
         require_space(module, folder)
-        known = journal.read(read(folder / JOURNAL))
+        known = results.read_journal(folder)
         changed, told = open_run(module, folder, known)
         fresh = machine_facts.news(known.events, events)
         written = fresh if module.check_mode else append(folder, known, fresh) if fresh else []
         spent = bench_spent.summary([*known.events, *written])
+    except results.RunError as error:
+        module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"{folder}: {error.strerror}: the run stops, since what it measures could not be kept")
     module.exit_json(changed=changed or bool(written), events=written, torn_lines=known.torn_lines, spent=spent, **told)

@@ -65,8 +65,10 @@ verdict:
 """
 
 
-def judge_run(folder: Path, limits: list[Limit], floors: list[NoiseFloor]) -> Verdict:
-    run = results.read_run(folder)
+def judge_run(module: AnsibleModule, limits: list[Limit], floors: list[NoiseFloor]) -> Verdict:
+    run = results.read_run(Path(module.params["path"]))
+    if run.unreadable:
+        module.warn(run.unreadable)
     return judge(run.sweeps, limits, read_facts(run.events), floors)
 
 
@@ -102,7 +104,7 @@ def main() -> None:
     try:
         limits, floors = read_files(module.params["limits"]), results.read_floors(module.params["noise_floor"])
         limits += read_limits({"limits": module.params["stated"]}, "stated limits")
-        verdict = judge_run(Path(module.params["path"]), limits, floors)
+        verdict = judge_run(module, limits, floors)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"cannot judge: {error}", verdict={})
     result: dict[str, Any] = {"verdict": verdict.as_dict()}

@@ -82,8 +82,7 @@ line: {description: The forecast in one line., returned: always, type: str}
 
 def look(params: dict[str, Any]) -> dict[str, Any]:
     folder, space = Path(params["path"]), tune_run.read_space(params["space"])
-    is_open = (folder / results.MANIFEST).exists()
-    run = results.read_run(folder) if is_open else results.Run({}, results.read_events(folder))
+    run = results.Run(results.read_manifest(folder), results.read_journal(folder).events)
     sweeps = run.sweeps
     standing = search(space, tune_run.observations(space, sweeps, run.events))
     tokens = [sweep.about["settings"]["output_tokens"] for sweep in sweeps]

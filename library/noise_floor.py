@@ -43,11 +43,6 @@ floor: {description: "The entry, with plan, run_id, n, hardware and metrics.", r
 """
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    return known if isinstance(known, list) else [known]
-
-
 def measure(folder: Path, sweep_id: str) -> dict[str, Any]:
     run = results.read_run(folder)
     sweeps = [sweep for sweep in run.sweeps if sweep.id == sweep_id]
@@ -67,8 +62,8 @@ def main() -> None:
     )
     path = Path(module.params["file"])
     try:
+        known = results.read_floor_file(path)
         floor = measure(Path(module.params["path"]), module.params["sweep_id"])
-        known = read(path)
     except (OSError, ValueError) as error:
         module.fail_json(msg=str(error))
     same = [entry for entry in known if entry.get("run_id") == floor["run_id"] and entry.get("plan") == floor["plan"]]

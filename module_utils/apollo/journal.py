@@ -10,13 +10,20 @@ from typing import Any
 # Events: what the line's "event" says.
 POINT_STARTED, RUN, POINT_ENDED, SKIPPED = "point_started", "run", "point_ended", "point_skipped"
 SCHEMA = 1
+# Without these a line says nothing that could be read.
+NEEDED: Mapping[str, Mapping[str, type]] = {
+    POINT_STARTED: {"hash": str},
+    RUN: {"hash": str, "endpoint": str, "attempt": int, "status": str, "reasons": list, "figures": dict},
+    "fact": {"metric": str},
+    "overload": {"plan": str, "status": str, "offer": dict, "figures": dict},
+}
 
 Event = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Journal:
-    """All whole lines, and how many were torn."""
+    """All whole lines, and how many were torn or damaged."""
 
     events: tuple[Event, ...]
     torn_lines: int
@@ -28,7 +35,7 @@ def encode(event: Mapping[str, Any]) -> str:
 
 
 def read(text: str) -> Journal:
-    """Read every whole line; a line that a kill cut off is counted and left out."""
+    """Read every whole line; one that a kill cut off, or that a disk has damaged, is counted and left out."""
     events, torn = [], 0
     for line in filter(str.strip, text.splitlines()):
         try:
@@ -36,11 +43,18 @@ def read(text: str) -> Journal:
         except ValueError:
             torn += 1
             continue
-        if isinstance(event, dict) and "event" in event:
+        if is_whole(event):
             events.append(event)
         else:
             torn += 1
     return Journal(tuple(events), torn)
+
+
+def is_whole(event: Any) -> bool:
+    """Whether it says what happened, with all that whoever reads it takes for granted."""
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        return False
+    return all(isinstance(event.get(name), kind) for name, kind in NEEDED.get(event["event"], {}).items())
 
 
 def ends_torn(text: str) -> bool:

@@ -182,7 +182,7 @@ import ansible.module_utils
 ansible.module_utils.__path__.append({module_utils!r})
 from ansible.module_utils.testing import patch_module_args
 import bench_journal
-events = [{{"event": "run", "n": number, "told": "x" * 2000}} for number in range(3000)]
+events = [{{"event": "told", "n": number, "told": "x" * 2000}} for number in range(3000)]
 with patch_module_args({{"path": {path!r}, "events": events}}):
     bench_journal.main()
 """
