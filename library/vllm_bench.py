@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,7 @@ options:
       restarts_after: {type: int, default: 0, description: Starts of engines that the sweep makes after this.}
       began_s: {type: float, default: 0, description: When this point began on the controller.}
       restarted: {type: bool, default: false, description: Whether the engines were started anew since then.}
+      raw: {type: path, description: Directory on the controller where the archive is kept.}
 """
 
 EXAMPLES = r"""
@@ -107,6 +109,7 @@ records:
 summary: {description: The runs in one line., returned: always, type: str}
 raw: {description: Name under which the archive is kept among the run's raw files., returned: always, type: str}
 archive: {description: Archive on the node with the client's own files., returned: always, type: str}
+archive_sha256: {description: "The archive's hash, so that it arrives whole.", returned: always, type: str}
 """
 
 LOOK_S, LOOK_AT_CLIENT_S = 0.1, 5
@@ -211,12 +214,14 @@ class Bench:
         point, node = self.params["point"], self.params["endpoints"][0]["node"]
         return f"n{self.point.concurrency}-{point['hash']}-{node}-{self.params['attempt']}.tar.gz"
 
-    def pack(self) -> str:
+    def pack(self) -> dict[str, str]:
         """The client's own files of all endpoints, in one archive beside them."""
-        return str(bench_spool.pack(self.spool / "raw.tar.gz", {name: job.folder for name, job in self.jobs.items()}))
+        packed = bench_spool.pack(self.spool / "raw.tar.gz", {name: job.folder for name, job in self.jobs.items()})
+        told = hashlib.sha256(packed.read_bytes()).hexdigest()
+        return {"archive": str(packed), "archive_sha256": told, "raw": self.raw}
 
 
-NOTHING: dict[str, Any] = {"records": [], "summary": "", "archive": "", "raw": ""}
+NOTHING: dict[str, Any] = {"records": [], "summary": "", "archive": "", "archive_sha256": "", "raw": ""}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
@@ -235,7 +240,7 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     outcomes = [refused.get(each["name"], waiting) if refused else bench.outcome(each, gone) for each in endpoints]
     records = [bench.record(each, outcome, started_s) for each, outcome in zip(endpoints, outcomes, strict=True)]
     summary = "; ".join(map(bench_run.summary, records))
-    return {"records": records, "summary": summary, "archive": bench.pack(), "raw": bench.raw}
+    return {"records": records, "summary": summary, **bench.pack()}
 
 
 TEXT = {"type": "str", "required": True}
@@ -248,7 +253,7 @@ BARRIER = {
 PROGRESS = {
     **{"file": {"type": "path", "required": True}, "label": TEXT, "every_s": {"type": "float", "default": 10}},
     **{"waves_after": SECONDS, "restarts_after": {"type": "int", "default": 0}, "began_s": SECONDS},
-    "restarted": {"type": "bool", "default": False},
+    **{"restarted": {"type": "bool", "default": False}, "raw": {"type": "path"}},
 }
 OPTIONS = {
     "endpoints": {"type": "list", "elements": "dict", "required": True},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,28 @@ def test_progress_is_on_the_screen_and_in_a_file(tmp_path: Path, url: str, clien
     assert line in (tmp_path / "progress.log").read_text()
     assert told["records"][0]["status"] == "valid"
     assert {"finished", "ansible_job_id", "results_file"} & set(told) == set()
+
+
+def test_what_the_client_has_left_is_kept_on_the_controller(tmp_path: Path, url: str, client: StandIn) -> None:
+    client.leave_a_valid_run()
+    shown = {"file": str(tmp_path / "progress.log"), "label": "27b", "raw": str(tmp_path / "run" / "raw")}
+    _, told = run(tmp_path, options(tmp_path, url, progress=shown))
+    [kept] = (tmp_path / "run" / "raw").iterdir()
+    assert kept.name == told["raw"] == "n1-ab-node1-1.tar.gz"
+    assert hashlib.sha256(kept.read_bytes()).hexdigest() == told["archive_sha256"]
+    with tarfile.open(kept) as archive:
+        assert "vllm-27b-0/result.json" in archive.getnames()
+
+
+def test_what_cannot_be_kept_ends_in_one_line(tmp_path: Path, url: str, client: StandIn) -> None:
+    client.leave_a_valid_run()
+    (tmp_path / "run").write_text("no folder")
+    shown = {"file": str(tmp_path / "progress.log"), "label": "27b", "raw": str(tmp_path / "run" / "raw")}
+    play = tmp_path / "play.yml"
+    play.write_text(PLAY.format(options=json.dumps(options(tmp_path, url, progress=shown)), out=tmp_path / "out"))
+    done = run_playbook(str(play), inventory="localhost,")
+    assert done.code != 0
+    assert "what the client has left could not be kept" in done.output
 
 
 def test_without_progress_the_module_runs_as_any_other(tmp_path: Path, url: str, client: StandIn) -> None:
