@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from ansible.module_utils.apollo import overload
 from ansible.module_utils.apollo.bench_rows import Attempt, Row, Sweep, read_rows
+from ansible.module_utils.apollo.bench_terms import TERMS
 from ansible.module_utils.apollo.judge import Verdict, judge
 from ansible.module_utils.apollo.judge_facts import Fact, read_facts
-from ansible.module_utils.apollo.judge_limits import EVERY, Limit
+from ansible.module_utils.apollo.judge_limits import EVERY, Limit, read_limits
 
 from tests.support import bench_samples as samples
 from tests.support import published_run
@@ -27,7 +29,31 @@ def lab() -> Whole:
     return read_rows(samples.manifest(dense, sparse), journal), []
 
 
-RUNS = {"published": (published(), published_run.limits()), "lab": (lab(), published_run.limits("limits-lab.yml"))}
+def overloaded() -> Whole:
+    """Facts only, of a gateway that keeps the level of LEVEL, for two models."""
+    kept = {
+        **{"overload_refused": 40.0, "overload_errors": 0.0, "overload_refused_p95_ms": 10.0},
+        **{"overload_ttft_p95_ms": 1500.0, "overload_user_p05_tok_s": 15.0},
+    }
+    events = [
+        fact
+        for model in ("large", "small")
+        for fact in overload.facts({"plan": "27b", "model": model, "figures": kept}, 1.0)
+    ]
+    return [], read_facts(events)
+
+
+def stated() -> list[Limit]:
+    level = {"ttft_p95_ms": 2000, "floor_tok_s": 10, "refused_p95_ms": 500}
+    return read_limits({"limits": overload.overload_limits(level, EVERY)}, "stated limits")
+
+
+LAB = "limits-lab.yml"
+RUNS = {
+    "published": (published(), published_run.limits()),
+    "lab": (lab(), published_run.limits(LAB)),
+    "overload": (overloaded(), stated()),
+}
 CASES = [pytest.param(name, limit, id=f"{name}: {limit.name}") for name, (_, told) in RUNS.items() for limit in told]
 
 
@@ -71,6 +97,11 @@ def broken(verdict: Verdict, word: str) -> set[str]:
 def same_figure(limit: Limit, told: list[Limit]) -> set[str]:
     """Names of the limits that look at the very same figure."""
     return {other.name for other in told if other.metric == limit.metric}
+
+
+def test_every_file_of_limits_that_ships_is_mutated() -> None:
+    assert {path.name for path in published_run.REFERENCE.glob("limits-*.yml")} == {*published_run.FILES, LAB}
+    assert {limit.metric for limit in stated()} == {name for name in TERMS if name.startswith("overload_")}
 
 
 @pytest.mark.parametrize("name", RUNS)
