@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,6 +89,21 @@ def test_a_fault_brings_out_its_reason(code: str) -> None:
 def test_every_check_has_a_fault_that_breaks_it() -> None:
     made = {check.code for check in evaluate().checks}
     assert made == set(FAULTS) | {"same_server"}  # which fails the run: a test of its own
+
+
+@pytest.mark.parametrize(("tokens", "reasons"), [(32, []), (9, []), (33, ["output_tokens"])])
+def test_text_ends_where_the_model_ends_it_and_never_beyond_what_was_asked_for(tokens: int, reasons: list[str]) -> None:
+    raw = samples.result(tokens=tokens)
+    point = replace(samples.point(8, 80), dataset="text")
+    outcome = bench_run.evaluate(json.dumps(raw), samples.stamps(80 * tokens, 80), point)
+    assert outcome.reasons == reasons
+
+
+def test_every_reason_is_brought_out_by_a_test() -> None:
+    texts = "".join(
+        path.read_text() for path in Path(__file__).parent.glob("test_*.py") if path.name != "test_report.py"
+    )
+    assert [code for code in REASONS if f'"{code}"' not in texts] == []
 
 
 def test_every_reason_is_explained() -> None:
