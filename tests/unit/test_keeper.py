@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -14,9 +16,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.apollo import gpu, lifecycle, pulse, ready
 
 RULES = {"start_timeout_s": 60, "restart_limit": 3, "restart_window_s": 60, "delay_s": 0.1, "longest_delay_s": 0.2}
+PAUSES = ("TICK_S", "HEARTBEAT_S", "LOADING_LOOK_S", "READY_LOOK_S", "BLOCKED_RETRY_S", "GIVE_UP_S", "RETRY_S")
+# Each file of the program after those that it imports.
+FILES = ("keeper_link", "keeper_node", "keeper", "keeper_head", "keeper_worker", "engine_keeper")
 MEMBERS = [{"rank": 0, "node": "a", "address": "127.0.0.1"}, {"rank": 1, "node": "b", "address": "127.0.0.1"}]
 
 
@@ -122,16 +128,15 @@ def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     folder = project / "roles/vllm_server/files"
     for name, module in {"gpu": gpu, "lifecycle": lifecycle, "pulse": pulse, "ready": ready}.items():
         monkeypatch.setitem(sys.modules, name, module)
-    for name in ("keeper_link", "keeper_node", "engine_keeper"):
+    for name in FILES:
         spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, name, module)
         spec.loader.exec_module(module)
-    for name in ("TICK_S", "HEARTBEAT_S", "LOADING_LOOK_S", "READY_LOOK_S", "BLOCKED_RETRY_S", "GIVE_UP_S"):
-        monkeypatch.setattr(sys.modules["engine_keeper"], name, 0.05)
-    monkeypatch.setattr(sys.modules["keeper_link"], "RETRY_S", 0.05)
+    for name, pause in ((name, pause) for name in FILES for pause in PAUSES if hasattr(sys.modules[name], pause)):
+        monkeypatch.setattr(sys.modules[name], pause, 0.05)
     return sys.modules["engine_keeper"]
 
 
@@ -212,10 +217,22 @@ def test_rank_of_another_configuration_is_refused(program: ModuleType) -> None:
 
 
 def test_state_is_written_for_status(program: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "STATE_FOLDER", tmp_path / "run")
+    monkeypatch.setattr(sys.modules["keeper"], "STATE_FOLDER", tmp_path / "run")
     spec = {"name": "vllm-x-0", "rank": 0, "ranks": 1, "rules": RULES, "stop_timeout_s": 5}
     keeper = program.Head(spec, Node())
     keeper.tell()
     told = json.loads((tmp_path / "run" / "vllm-x-0.json").read_text())
     assert (told["phase"], told["ready"], told["waits_for"]) == ("gathering", False, "rank 0 is clearing")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["vllm-x-0.json"]
+
+
+def test_what_is_installed_is_all_that_the_program_needs(project: Path, tmp_path: Path) -> None:
+    listed = yaml.safe_load((project / "roles/vllm_server/vars/main.yml").read_text())["__vllm_server_programs"]
+    for entry in listed:
+        source = entry["src"].replace("{{ __vllm_server_core }}", str(project / "module_utils/apollo"))
+        found = project / "roles/vllm_server/files" / source
+        shutil.copy(found, tmp_path / entry.get("dest", found.name))
+    run = (
+        f"import runpy, sys; sys.path.insert(0, {str(tmp_path)!r}); runpy.run_path({str(tmp_path / 'engine-keeper')!r})"
+    )
+    subprocess.run([sys.executable, "-I", "-S", "-c", run], check=True)  # without what pip has installed
