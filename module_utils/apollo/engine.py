@@ -14,7 +14,7 @@ REVISION_LABEL = "apollo.revision"
 PLAN_LABEL = "apollo.plan"
 UNIT_PREFIX = "vllm-"
 # What a running engine must have been started by; another number restarts it.
-KEEPER_VERSION = 1
+KEEPER_VERSION = 2
 # The keepers of a replica meet on the head's port so far below that of its rendezvous.
 KEEPER_PORT_DISTANCE = 1000
 UNIT_PROPERTIES = ("Id", "ActiveState", "SubState", "NRestarts", "ActiveEnterTimestamp", "UnitFileState")

@@ -110,6 +110,8 @@ def judge_keeper(unit: str, before: Mapping[str, Any], now: Mapping[str, Any]) -
         return Finding("engine", f"{unit} ended while starting: {now.get('reason') or 'nothing says why'}", final=True)
     if now.get("ready"):
         return None
+    if now.get("refused"):
+        return Finding("keeper", f"{unit} cannot start: {now['refused']}", final=True)
     waits = f", {now['waits_for']}" if now.get("waits_for") else ""
     return Finding("keeper", f"{unit} is {now.get('phase', 'not kept yet')}{waits}")
 

@@ -2,147 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
-import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.apollo import gpu, lifecycle, pulse, ready
 
-RULES = {"start_timeout_s": 60, "restart_limit": 3, "restart_window_s": 60, "delay_s": 0.1, "longest_delay_s": 0.2}
-PAUSES = ("TICK_S", "HEARTBEAT_S", "LOADING_LOOK_S", "READY_LOOK_S", "BLOCKED_RETRY_S", "GIVE_UP_S", "RETRY_S")
-# Each file of the program after those that it imports.
-FILES = ("keeper_link", "keeper_node", "keeper", "keeper_head", "keeper_worker", "engine_keeper")
-MEMBERS = [{"rank": 0, "node": "a", "address": "127.0.0.1"}, {"rank": 1, "node": "b", "address": "127.0.0.1"}]
-
-
-class Engine:
-    """A process that ends when told."""
-
-    def __init__(self) -> None:
-        self.over = threading.Event()
-
-    def wait(self) -> None:
-        self.over.wait()
-
-
-class Node:
-    """A node whose engine runs, answers and frees its GPUs as the test says."""
-
-    def __init__(self) -> None:
-        self.engine: Engine | None = None
-        self.starts: list[float] = []
-        self.answers = True
-        self.in_the_way: list[str] = []
-
-    def run(self) -> Engine:
-        self.engine = Engine()
-        self.starts.append(time.monotonic())
-        return self.engine
-
-    def last_words(self) -> str:
-        return "ValueError: killed"
-
-    def clear(self, grace_s: int, hurried: Callable[[], bool]) -> list[str]:
-        if self.engine:
-            self.engine.over.set()
-        return self.in_the_way
-
-    def ask(self) -> ready.Finding | None:
-        return None if self.answers else ready.Finding("token", "HTTP 500")
-
-    def look(self) -> pulse.Look | None:
-        return None
-
-    def kill(self) -> None:
-        assert self.engine is not None
-        self.engine.over.set()
-
-
-class Pair:
-    """The keepers of both ranks and what they tell."""
-
-    def __init__(self, program: ModuleType, port: int) -> None:
-        self.program, self.port = program, port
-        self.nodes = [Node(), Node()]
-        self.keepers: list[Any] = [None, None]
-        self.codes: dict[int, int] = {}
-
-    def start(self, rank: int, life: str = "one") -> None:
-        spec = {
-            "name": "vllm-x-0",
-            "rank": rank,
-            "ranks": 2,
-            "life": life,
-            "members": MEMBERS,
-            "keeper_port": self.port,
-            "rules": RULES,
-            "stop_timeout_s": 5,
-            "token_interval_s": 60,
-            "stall_timeout_s": 60,
-        }
-        keeper = (self.program.Worker if rank else self.program.Head)(spec, self.nodes[rank])
-        keeper.tell = lambda: None
-        self.keepers[rank] = keeper
-        threading.Thread(target=self.keep, args=(rank, keeper), daemon=True).start()
-
-    def keep(self, rank: int, keeper: Any) -> None:
-        self.codes[rank] = keeper.keep()
-
-    def leave(self, rank: int) -> None:
-        self.keepers[rank].post(self.keepers[rank].on_leave)
-
-    def state(self, rank: int) -> dict[str, Any]:
-        told: dict[str, Any] = self.keepers[rank].state()
-        return told
-
-    def starts(self) -> list[int]:
-        return [len(node.starts) for node in self.nodes]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < end, "it did not come to that within 10 s"
-        time.sleep(0.02)
+from tests.support.keeper_rig import RULES, Node, Pair, load_program, until
 
 
 @pytest.fixture
 def program(project: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The keeper's program as it lies on a node, with the core beside it, and no patience."""
-    folder = project / "roles/vllm_server/files"
-    for name, module in {"gpu": gpu, "lifecycle": lifecycle, "pulse": pulse, "ready": ready}.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    for name in FILES:
-        spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, name, module)
-        spec.loader.exec_module(module)
-    for name, pause in ((name, pause) for name in FILES for pause in PAUSES if hasattr(sys.modules[name], pause)):
-        monkeypatch.setattr(sys.modules[name], pause, 0.05)
-    return sys.modules["engine_keeper"]
+    return load_program(project, monkeypatch)
 
 
 @pytest.fixture
-def pair(program: ModuleType) -> Iterator[Pair]:
-    both = Pair(program, free_port())
+def pair(program: ModuleType, tmp_path: Path) -> Iterator[Pair]:
+    both = Pair(program, tmp_path)
     both.start(0)
     both.start(1)
     until(lambda: both.state(0)["ready"] and both.state(1)["ready"])
@@ -206,8 +87,8 @@ def test_too_many_ends_leave_both_failed_and_off(pair: Pair) -> None:
     assert all(node.engine is None or node.engine.over.is_set() for node in pair.nodes)
 
 
-def test_rank_of_another_configuration_is_refused(program: ModuleType) -> None:
-    both = Pair(program, free_port())
+def test_rank_of_another_configuration_is_refused(program: ModuleType, tmp_path: Path) -> None:
+    both = Pair(program, tmp_path)
     both.start(0)
     both.start(1, life="another")
     until(lambda: "another life" in str(both.state(1)["waits_for"]))

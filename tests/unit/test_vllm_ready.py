@@ -134,6 +134,16 @@ def test_endpoint_is_not_ready_before_its_keeper_has_had_a_token(
     assert "keeper: vllm-x-0 is gathering, rank 1 does not answer" in result["msg"]
 
 
+def test_rank_that_its_head_refuses_ends_the_wait(
+    run_module: Module, served: Served, tools: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    tools("systemctl", RUNS)
+    keeper = kept(tmp_path, phase="gathering", ready=False, refused="10.77.0.2 is refused: it speaks protocol 1")
+    result = run_module("vllm_ready", url=served.url, model="m", timeout_s=60, **keeper)
+    assert "keeper: vllm-x-0 cannot start: 10.77.0.2 is refused: it speaks protocol 1" in result["msg"]
+    assert result["waited_s"] < 10
+
+
 def test_end_of_a_rank_on_another_node_ends_the_wait(
     run_module: Module, served: Served, tools: Callable[[str, str], None], tmp_path: Path
 ) -> None:

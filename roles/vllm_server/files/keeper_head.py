@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from pathlib import Path
 from typing import Any
 
 import lifecycle as life
 import pulse
+import seal
 from keeper import ABRUPT_STOP_S, GAVE_UP, HEARTBEAT_S, Keeper
-from keeper_link import Link, Message, in_background, listen
+from keeper_link import Ears, Link, Message, in_background, listen
 from keeper_node import Node
 
 GIVE_UP_S = 20.0
 LOADING_LOOK_S = 1.0
 READY_LOOK_S = 5.0
+REFUSAL_COUNTS_S = 5.0
+REFUSAL_LASTS_S = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """Why a worker's node is not listened to, since when, and when it was so last."""
+
+    reason: str = ""
+    since: float = 0.0
+    last: float = 0.0
+
+    def again(self, reason: str, now: float) -> Refusal:
+        return Refusal(reason, self.since if self.told(now) else now, now)
+
+    def told(self, now: float) -> str:
+        return self.reason if now - self.last < REFUSAL_COUNTS_S else ""
+
+    def lasting(self, now: float) -> str:
+        return self.told(now) if now - self.since >= REFUSAL_LASTS_S else ""
 
 
 class Head(Keeper):
@@ -27,6 +49,7 @@ class Head(Keeper):
         self.replica = life.Replica(since=time.monotonic(), generation=int(time.time()))
         self.links: dict[int, Link] = {}
         self.reports: dict[int, life.Rank] = {}
+        self.refusal = Refusal()
         self.pulse = pulse.Pulse()
         self.asking, self.asked_at, self.sent_at = False, 0.0, 0.0
         self.sent: dict[int, Message] = {}
@@ -35,13 +58,15 @@ class Head(Keeper):
         self.ended_at: float | None = None
         self.ends = 0
         if spec["ranks"] > 1:
+            ears = Ears(*map(self.posted, (self.on_report, self.on_lost, self.on_refused)))
             address, port = spec["members"][0]["address"], spec["keeper_port"]
-            in_background(listen, address, port, self.posted(self.on_report), self.posted(self.on_lost))
+            in_background(listen, address, port, Path(spec["secret_path"]), ears)
 
     def on_report(self, link: Link, message: Message) -> None:
         if message.get("life") != self.spec["life"] or message.get("rank") not in range(1, self.spec["ranks"]):
-            link.send({"refused": f"rank {message.get('rank')} is configured for another life of {self.spec['name']}"})
-            link.close()
+            reason = f"rank {message.get('rank')} is configured for another life of {self.spec['name']}: {seal.REMEDY}"
+            link.refuse(reason)
+            self.on_refused(link.address, reason)
             return
         link.rank = int(message["rank"])
         if self.links.get(link.rank, link) is not link:
@@ -52,6 +77,11 @@ class Head(Keeper):
         self.reports[link.rank] = life.Rank(
             str(message["phase"]), int(message["generation"]), str(message.get("reason", ""))
         )
+
+    def on_refused(self, address: str, reason: str) -> None:
+        """Keep in mind why a worker's node is not listened to; who else was refused is of no interest."""
+        if address in [member["address"] for member in self.spec["members"][1:]]:
+            self.refusal = self.refusal.again(f"{address} is refused: {reason}", time.monotonic())
 
     def on_lost(self, link: Link) -> None:
         if self.links.get(link.rank) is link:
@@ -136,14 +166,16 @@ class Head(Keeper):
         return int(self.spec["stop_timeout_s"]) if serves else ABRUPT_STOP_S
 
     def state(self) -> dict[str, Any]:
-        gathering = self.replica.phase == life.GATHERING
+        gathering, now = self.replica.phase == life.GATHERING, time.monotonic()
+        waits_for = [told for told in (life.waits_for(self.ranks()), self.refusal.told(now)) if told]
         return {
             "phase": "stopping" if self.leaving else self.replica.phase,
             "ready": self.replica.phase == life.READY and not self.leaving,
             "starts": self.replica.starts,
             "ends": self.ends,
             "reason": self.replica.reason,
-            "waits_for": life.waits_for(self.ranks()) if gathering else "",
+            "waits_for": "; ".join(waits_for) if gathering else "",
+            "refused": self.refusal.lasting(now) if gathering else "",
             "load_s": self.load_s,
             "outage_s": self.outage_s,
             "ranks": [dataclasses.asdict(rank) if rank else None for rank in self.ranks()],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from pathlib import Path
 from typing import Any
 
 import lifecycle as life
 from keeper import GAVE_UP, HEARTBEAT_S, Keeper
-from keeper_link import Link, Message, connect, in_background
+from keeper_link import Ears, Link, Message, connect, in_background
 from keeper_node import Node
 
 
@@ -23,8 +24,8 @@ class Worker(Keeper):
         self.refused = ""
         self.sent_at = 0.0
         address, port = spec["members"][0]["address"], spec["keeper_port"]
-        happenings = map(self.posted, (self.on_met, self.on_order, self.on_lost))
-        in_background(connect, address, port, *happenings)
+        ears = Ears(*map(self.posted, (self.on_order, self.on_lost, self.on_refused)))
+        in_background(connect, address, port, Path(spec["secret_path"]), self.posted(self.on_met), ears)
 
     def on_met(self, link: Link) -> None:
         self.link, self.order, self.report = link, {}, {}
@@ -33,8 +34,10 @@ class Worker(Keeper):
 
     def on_order(self, link: Link, message: Message) -> None:
         if link is self.link:
-            self.refused = str(message.get("refused", ""))
-            self.order = {} if self.refused else message
+            self.order, self.refused = message, ""
+
+    def on_refused(self, address: str, reason: str) -> None:
+        self.refused = f"rank 0 at {address}: {reason}"
 
     def on_lost(self, link: Link) -> None:
         if link is self.link:
