@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.apollo import engine
+from ansible.module_utils.apollo import engine, snapshot
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -31,6 +31,7 @@ options:
     description: The engines that this node should run, each with at least name and revision.
   image: {type: str, default: "", description: Image of the engines.}
   image_archive: {type: str, default: "", description: "Archive on this node that holds the image, if any."}
+  models: {type: list, elements: path, default: [], description: Directories of the models that the engines serve.}
   unit_directory: {type: path, default: /etc/systemd/system, description: Where the unit files lie.}
   plan_path: {type: path, default: /etc/apollo/plan, description: File that names the running plan.}
   record_path: {type: path, default: /var/lib/apollo/plan.json, description: Record of the last plan that passed.}
@@ -61,6 +62,7 @@ previous: {description: Layout of the plan that passed before it; empty without 
 present: {description: Whether a container engine answers., returned: always, type: bool}
 image_id: {description: Id of the image; empty when it is not here., returned: always, type: str}
 image_current: {description: "Whether the image is here, and is the one in the archive.", returned: always, type: bool}
+gone: {description: "The image and the models' files that are not here.", returned: always, type: list, elements: str}
 archive_present: {description: Whether the archive is there., returned: always, type: bool}
 free_gb: {description: Free space for images., returned: always, type: float}
 """
@@ -133,6 +135,20 @@ def image_state(module: AnsibleModule) -> dict[str, Any]:
     }
 
 
+def gone(module: AnsibleModule, image_id: str) -> list[str]:
+    """What the engines cannot start without, and is not here."""
+    image = module.params["image"]
+    lost = [(directory, first_gone(Path(directory))) for directory in module.params["models"]]
+    missing = [f"image {image}"] if image and not image_id else []
+    return missing + [f"{directory}/{name}" for directory, name in lost if name]
+
+
+def first_gone(directory: Path) -> str:
+    sizes = {str(path.relative_to(directory)): path.stat().st_size for path in directory.rglob("*") if path.is_file()}
+    told = json.loads(text_of(directory / snapshot.MANIFEST) or "{}")
+    return snapshot.gone(told, text_of(directory / snapshot.INDEX), sizes)
+
+
 def report(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     stated = unit_files(Path(params["unit_directory"]))
@@ -141,6 +157,7 @@ def report(module: AnsibleModule) -> dict[str, Any]:
     running = engine.Running(units(module, sorted(stated)), containers(module), image["image_id"], states)
     return {
         **image,
+        "gone": gone(module, image["image_id"]),
         "engines": [{"name": name, **stated[name], **engine.told(name, running)} for name in sorted(stated)],
         "stale": engine.stale(params["wanted"], running),
         "unwanted": engine.unwanted(params["wanted"], running),
@@ -156,6 +173,7 @@ def main() -> None:
             "wanted": {"type": "list", "elements": "dict", "default": []},
             "image": {"type": "str", "default": ""},
             "image_archive": {"type": "str", "default": ""},
+            "models": {"type": "list", "elements": "path", "default": []},
             "unit_directory": {"type": "path", "default": "/etc/systemd/system"},
             "plan_path": {"type": "path", "default": "/etc/apollo/plan"},
             "record_path": {"type": "path", "default": "/var/lib/apollo/plan.json"},

@@ -70,6 +70,17 @@ def is_vouched_for(told: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return told == now
 
 
+def gone(told: Mapping[str, Any], index: str | None, sizes: Mapping[str, int]) -> str:
+    """Name one file that a model had and has no longer, or not whole; empty when nothing is known to be gone.
+
+    ``told`` is the manifest of when it was found complete, if it ever was. No file is read for it.
+    """
+    had = {name: file["size"] for name, file in told.get("files", {}).items()}
+    wanted = had or dict.fromkeys(["config.json", *(shards(index) if index else [])])
+    lost = (name for name, size in sorted(wanted.items()) if name not in sizes or size not in (None, sizes[name]))
+    return next(lost, "")
+
+
 def to_copy(source: Mapping[str, File], target: Mapping[str, File]) -> list[str]:
     """Name the files that the target lacks or holds otherwise."""
     return [

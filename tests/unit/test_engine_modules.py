@@ -71,6 +71,19 @@ def test_bare_node_is_no_failure(run_module: Module, node: dict[str, str]) -> No
     assert result["free_gb"] > 0
 
 
+def test_what_an_engine_needs_and_is_gone_is_told(run_module: Module, node: dict[str, str], tmp_path: Path) -> None:
+    whole, cut, gone = (tmp_path / name for name in ("whole", "cut", "gone"))
+    told = {"files": {"config.json": {"size": 2, "mtime_ns": 0}, "model.safetensors": {"size": 3, "mtime_ns": 0}}}
+    for directory in (whole, cut):
+        directory.mkdir()
+        (directory / "config.json").write_text("{}")
+        (directory / ".complete").write_text(json.dumps(told))
+    (whole / "model.safetensors").write_text("abc")
+    (cut / "model.safetensors").write_text("a")
+    result = run_module("engine_info", image="i", models=[str(whole), str(cut), str(gone)], **node)
+    assert result["gone"] == ["image i", f"{cut}/model.safetensors", f"{gone}/config.json"]
+
+
 def test_running_engine_is_told(run_module: Module, serving: dict[str, str]) -> None:
     result = run_module("engine_info", wanted=[{"name": "vllm-a-0", "revision": "r1"}], image="i", **serving)
     [engine] = result["engines"]

@@ -168,3 +168,25 @@ def test_stand_in_is_complete_without_weights(run_module: Module, tmp_path: Path
     path = stand_in(tmp_path / "m")
     assert not run_module("model_snapshot", path=str(path), weights=False)["failed"]
     assert run_module("model_snapshot", path=str(path), revision="x")["failed"]
+
+
+INDEX = json.dumps({"weight_map": {"w": "a.safetensors"}})
+MANIFEST = snapshot.manifest("", "", {"config.json": snapshot.File(2, 0), "a.safetensors": snapshot.File(9, 0)})
+
+
+@pytest.mark.parametrize(
+    ("told", "index", "sizes", "gone"),
+    [
+        (MANIFEST, INDEX, {"config.json": 2, "a.safetensors": 9}, ""),
+        (MANIFEST, INDEX, {"config.json": 2}, "a.safetensors"),
+        (MANIFEST, INDEX, {"config.json": 2, "a.safetensors": 8}, "a.safetensors"),
+        (MANIFEST, None, {}, "a.safetensors"),
+        ({}, INDEX, {"config.json": 2}, "a.safetensors"),
+        ({}, INDEX, {"config.json": 2, "a.safetensors": 8}, ""),
+        ({}, None, {}, "config.json"),
+    ],
+)
+def test_file_that_a_model_had_and_lost_is_named(
+    told: dict[str, Any], index: str | None, sizes: dict[str, int], gone: str
+) -> None:
+    assert snapshot.gone(told, index, sizes) == gone
