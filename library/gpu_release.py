@@ -101,7 +101,7 @@ def wait(module: AnsibleModule, seconds: float) -> Look:
     while not (seen := look(module)).free and time.monotonic() < end:
         if any(holder.ours for holder in seen.holders):
             break
-        time.sleep(1)
+        time.sleep(0.5)
     return seen
 
 

@@ -17,6 +17,7 @@ UNIT_PREFIX = "vllm-"
 KEEPER_VERSION = 2
 # The keepers of a replica meet on the head's port so far below that of its rendezvous.
 KEEPER_PORT_DISTANCE = 1000
+SHARED_MEMORY = "16g"
 UNIT_PROPERTIES = ("Id", "ActiveState", "SubState", "NRestarts", "ActiveEnterTimestamp", "UnitFileState")
 
 
@@ -173,7 +174,9 @@ def _command(engine: Mapping[str, Any], common: Container) -> list[str]:
         "--init",
         "--pull=never",
         "--network=host",
-        "--ipc=host",
+        # All processes of a rank are in this one container; what they share in memory goes with it.
+        "--ipc=private",
+        f"--shm-size={SHARED_MEMORY}",
         "--cap-add=IPC_LOCK",
         f"--stop-timeout={common.stop_timeout_s}",
         f"--env-file={ENVIRONMENT_DIRECTORY}/{engine['name']}.env",

@@ -22,7 +22,7 @@ GAVE_UP = 78  # the unit does not start again after this code
 TICK_S = 0.3
 HEARTBEAT_S = 1.0
 BLOCKED_RETRY_S = 5.0
-ABRUPT_STOP_S = 3
+ABRUPT_STOP_S = 1
 
 
 class Keeper:

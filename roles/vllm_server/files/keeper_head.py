@@ -15,7 +15,7 @@ from keeper_link import Ears, Link, Message, in_background, listen
 from keeper_node import Node
 
 GIVE_UP_S = 20.0
-LOADING_LOOK_S = 1.0
+LOADING_LOOK_S = 0.5
 READY_LOOK_S = 5.0
 REFUSAL_COUNTS_S = 5.0
 REFUSAL_LASTS_S = 10.0

@@ -20,7 +20,7 @@ import seal  # lies beside this program on a node
 
 SILENCE_S = 15.0
 GREETING_S = 5.0
-RETRY_S = 1.0
+RETRY_S = 0.5
 LONGEST_LINE = 65536
 STRANGERS = 32  # connections that have not shown yet whose they are
 

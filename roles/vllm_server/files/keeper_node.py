@@ -17,6 +17,8 @@ import ready
 
 LABEL = "apollo.revision"
 CALL_LIMIT_S = 130.0
+LOOK_LIMIT_S = 5.0
+IDLE_S = 1.0  # an engine that ends and has had nothing to do for so long has finished
 TOKEN_COUNTERS = ("vllm:generation_tokens_total", "vllm:prompt_tokens_total")
 
 
@@ -50,15 +52,26 @@ class Node:
         return told or f"it ended with code {state or 'unknown'} and its log names no error"
 
     def clear(self, grace_s: int, hurried: Callable[[], bool]) -> list[str]:
-        """Stop the container, remove it and prove the GPUs free; give what is in the way. No proof in a hurry."""
-        call("docker", "stop", f"--time={grace_s}", self.name, limit_s=grace_s + CALL_LIMIT_S)
+        """End the engine, remove its container, prove the GPUs free; give what is in the way. No proof in a hurry."""
+        self._end(grace_s)
         self._remove()
         end = time.monotonic() + float(self.spec["gpu_free_timeout_s"])
         while not hurried() and (faults := self.faults()):
             if time.monotonic() > end:
                 return faults
-            time.sleep(1)
+            time.sleep(0.5)
         return []
+
+    def _end(self, grace_s: int) -> None:
+        """Ask the engine to end, and give it time for what it works on, but none for taking itself apart."""
+        call("docker", "kill", "--signal=SIGTERM", self.name)
+        end, worked_at = time.monotonic() + grace_s, time.monotonic()
+        while self.process and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.2)
+            look = self.look(LOOK_LIMIT_S) if grace_s > IDLE_S else None
+            worked_at = worked_at if look and not look.busy else time.monotonic()
+            if time.monotonic() - worked_at > IDLE_S:
+                return
 
     def _remove(self) -> None:
         """Remove the container, also one that the client is only about to create."""
@@ -92,9 +105,9 @@ class Node:
                 return finding
         return None
 
-    def look(self) -> pulse.Look | None:
+    def look(self, limit_s: float | None = None) -> pulse.Look | None:
         """Read the engine's counters."""
-        page = self._request("/metrics", None)
+        page = self._request("/metrics", None, limit_s)
         if page.status != 200:
             return None
         busy = sum(ready.gauge(page.text, name) for name in ready.BUSY_GAUGES)
@@ -111,9 +124,8 @@ class Node:
             if row.gpu_uuid in uuids
         )
 
-    def _request(self, path: str, body: Mapping[str, Any] | None) -> ready.Answer:
-        address = urlsplit(self.spec["url"])
-        limit_s = float(self.spec["token_timeout_s"])
+    def _request(self, path: str, body: Mapping[str, Any] | None, limit_s: float | None = None) -> ready.Answer:
+        address, limit_s = urlsplit(self.spec["url"]), limit_s or float(self.spec["token_timeout_s"])
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=limit_s)
         try:
             text = json.dumps(body) if body else None
