@@ -14,7 +14,8 @@ module: engine_service
 short_description: Start, stop or remove the units of engines on this node
 description:
   - All units are started or stopped at the same time, where a loop would wait for one after the other.
-  - The manager is not made to read its units again, since a reload can take the GPUs from a running container.
+  - The manager reads its units again only where one that is to run has changed, and before it is started, since a
+    reload can take the GPUs from a running container.
 author: [Apollo inference]
 attributes:
   check_mode: {support: full}
@@ -44,7 +45,7 @@ RETURN = r"""
 names: {description: The units that were changed., returned: always, type: list, elements: str}
 """
 
-PROPERTIES = "--property=Id,ActiveState,UnitFileState"
+PROPERTIES = "--property=Id,ActiveState,UnitFileState,NeedDaemonReload"
 RUNS = ("active", "activating", "reloading")
 
 
@@ -63,15 +64,18 @@ def settle(module: AnsibleModule) -> list[str]:
     """Start or stop what is not so yet; all at once."""
     names, wants_run, enabled = module.params["names"], module.params["state"] == "started", module.params["enabled"]
     found = engine.parse_units(systemctl(module, "show", PROPERTIES, *services(names)))
+    changed = [name for name in names if wants_run and found.get(name, {}).get("NeedDaemonReload") == "yes"]
     turn = [name for name in names if (found.get(name, {}).get("UnitFileState") == "enabled") != enabled]
     move = [name for name in names if (found.get(name, {}).get("ActiveState") in RUNS) != wants_run]
+    if changed and not module.check_mode:
+        systemctl(module, "daemon-reload")
     if turn and not module.check_mode:
         systemctl(module, "enable" if enabled else "disable", "--no-reload", "--quiet", *services(turn))
     if move and not module.check_mode:
         if wants_run:
             module.run_command(["systemctl", "reset-failed", *services(move)])  # fails for units never loaded
         systemctl(module, "start" if wants_run else "stop", *services(move))
-    return [name for name in names if name in turn or name in move]
+    return [name for name in names if name in changed + turn + move]
 
 
 def remove(module: AnsibleModule) -> list[str]:

@@ -17,7 +17,10 @@ state = pathlib.Path(__file__).with_name("units.json")
 units, (word, *rest) = json.loads(state.read_text()), sys.argv[1:]
 names = [name for name in rest if name.endswith(".service")]
 if word == "show":
-    print("\\n\\n".join(f"Id={name}\\nActiveState={units[name][0]}\\nUnitFileState={units[name][1]}" for name in names))
+    keys = ("ActiveState", "UnitFileState", "NeedDaemonReload")
+    print("\\n\\n".join(f"Id={name}\\n" + "\\n".join(map("=".join, zip(keys, units[name]))) for name in names))
+if word == "daemon-reload":
+    units = {name: [*unit[:2], "no"] for name, unit in units.items()}
 for name in names:
     if word in ("start", "stop"):
         units[name][0] = {"start": "active", "stop": "inactive"}[word]
@@ -38,8 +41,9 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "systemctl").write_text(SYSTEMCTL)
     (tmp_path / "systemctl").chmod(0o755)
-    states = {name: ["active", "enabled"] for name in NAMES}
-    states |= {"vllm-b-0": ["failed", "disabled"], "vllm-bad": ["inactive", "enabled"]}
+    states = {name: ["active", "enabled", "no"] for name in NAMES}
+    states |= {"vllm-b-0": ["failed", "disabled", "no"], "vllm-bad": ["inactive", "enabled", "no"]}
+    states |= {"vllm-changed": ["inactive", "enabled", "yes"]}
     (tmp_path / "units.json").write_text(json.dumps({f"{name}.service": state for name, state in states.items()}))
     return tmp_path
 
@@ -63,6 +67,14 @@ def test_start_forgets_failures_and_leaves_what_runs(run_module: Module, node: P
     first, second = (run_module("engine_service", names=[*NAMES, "vllm-b-0"], state="started") for _ in range(2))
     assert (first["names"], second["changed"]) == (["vllm-b-0"], False)
     assert calls(node) == [f"{word} vllm-b-0.service" for word in ("enable", "reset-failed", "start")]
+
+
+def test_changed_unit_is_read_again_before_it_starts_and_only_then(run_module: Module, node: Path) -> None:
+    run_module("engine_service", names=["vllm-changed"], state="stopped")
+    assert calls(node) == []
+    first, second = (run_module("engine_service", names=["vllm-changed"], state="started") for _ in range(2))
+    assert (first["names"], second["changed"]) == (["vllm-changed"], False)
+    assert calls(node) == ["daemon-reload", "reset-failed vllm-changed.service", "start vllm-changed.service"]
 
 
 def test_check_mode_only_says_what_would_change(run_module: Module, node: Path) -> None:
