@@ -182,7 +182,7 @@ def _misfit(state: State) -> str:
     have = f"module {state.next_on_disk}" if state.next_on_disk else "no NVIDIA module"
     return (
         f"kernel {state.next_kernel or 'of the next boot'} has {have}, {state.userspace or 'one of the set'} expected: "
-        f"install the linux-modules-nvidia package of that version for this kernel"
+        "run playbooks/upgrade.yml, or install the linux-modules-nvidia package of that version for this kernel"
     )
 
 
