@@ -10,6 +10,8 @@ from ansible.module_utils.apollo.report_table import NUMBER, TEXT, Cell, Head, T
 from ansible.module_utils.apollo.report_words import Words
 from ansible.module_utils.apollo.reproduce import NO_LIMIT, Figure, Printed
 
+PERCENT = "\u00a0%"  # which never stands at the beginning of a line
+
 
 def counts(tables: Sequence[Printed]) -> dict[str, int]:
     words = [figure.verdict for table in tables for figure in table.figures]
@@ -51,8 +53,8 @@ def _note(figure: Figure, words: Words) -> str:
     """What stands below our value."""
     if figure.published is None and figure.verdict == NO_LIMIT:
         return words["reproduce_not_published"]
-    deviation = f"{100 * figure.deviation:+.1f} %" if figure.deviation is not None else ""
-    share = f"{100 * figure.tolerance:.0f} %" if figure.tolerance is not None else ""
+    deviation = f"{100 * figure.deviation:+.1f}{PERCENT}" if figure.deviation is not None else ""
+    share = f"{100 * figure.tolerance:.0f}{PERCENT}" if figure.tolerance is not None else ""
     tolerance = words["reproduce_tolerance"].format(share=share) if share else ""
     verdict = "" if figure.verdict == NO_LIMIT else words[figure.verdict]
     published = words["reproduce_published"].format(value=_printed(figure.published))

@@ -36,7 +36,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         **{"templates": str(role / "templates"), "assets": str(role / "files")},
         **{"prices": {"electricity_per_kwh": 0.3, "currency": "EUR"}, "reference": str(reference / "published.yml")},
     }
-    for name, text in importlib.import_module("bench_report").render(options).items():
+    tables, _ = importlib.import_module("bench_reproduce").render(options)
+    for name, text in {**importlib.import_module("bench_report").render(options), **tables}.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
 
@@ -47,6 +48,16 @@ def page(request: pytest.FixtureRequest, report: Path) -> browser.Page:
         pytest.skip("no Chromium here: install your system's package chromium")
     name, width = request.param
     return browser.open_page(report / name, width)
+
+
+@pytest.mark.parametrize("width", [WIDTHS[0], WIDTHS[-1]])
+@pytest.mark.parametrize("name", ["reproduce.html", "reproduce.de.html"])
+def test_the_tables_measured_again_are_a_page_as_well(report: Path, name: str, width: int) -> None:
+    if browser.program() is None:
+        pytest.skip("no Chromium here: install your system's package chromium")
+    page = browser.open_page(report / name, width)
+    assert page.errors == []
+    assert page.width <= page.room
 
 
 def test_page_loads_without_errors(page: browser.Page) -> None:
