@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible.module_utils.apollo.bench_points import ENGINE_KEYS, WHICH_POINTS
 from ansible.module_utils.apollo.bench_rows import Row, Sweep
 
 GROUPED, INTERLEAVED = "grouped", "interleaved"
@@ -51,6 +52,30 @@ def turns(sweep: Sweep, wish: Wish) -> list[dict[str, Any]]:
         fresh = wish.order == INTERLEAVED or not found or found[-1]["point"]["concurrency"] != row.concurrency
         found.append({"point": dict(row.point), "endpoints": list(row.endpoints), "restart": wish.restart and fresh})
     return _with_rest(found)
+
+
+def is_done(sweeps: Sequence[Sweep], wanted: Mapping[str, Any], wish: Wish) -> bool:
+    """Whether a run holds all of a plan that is wanted, so that the plan need not even be served for it."""
+    asked = set(wanted["settings"]["concurrency"])
+    found = [sweep for sweep in sweeps if _is_same(sweep, wanted) and asked <= {row.concurrency for row in sweep.rows}]
+    return any(not [turn for turn in turns(sweep, wish) if turn["point"]["concurrency"] in asked] for sweep in found)
+
+
+def _is_same(sweep: Sweep, wanted: Mapping[str, Any]) -> bool:
+    """The same plan, engines, settings and image, as far as they are known before the plan is served."""
+    layout, settings, about = wanted["layout"], wanted["settings"], sweep.about
+    engines = [_shapes(engine) for engine in about["layout"]["engines"]]
+    shown = {name: about["settings"].get(name) for name in settings if name not in WHICH_POINTS}
+    return (
+        sweep.plan == layout["plan"]
+        and ("engines" not in layout or engines == [_shapes(engine) for engine in layout["engines"]])
+        and shown == {name: settings[name] for name in shown}
+        and (not wanted.get("image") or str(about.get("image")).endswith(f" {wanted['image']}"))
+    )
+
+
+def _shapes(engine: Mapping[str, Any]) -> list[Any]:
+    return [engine.get(key) for key in ENGINE_KEYS]
 
 
 def _by_load(sweep: Sweep) -> list[Row]:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ all:
     apollo: {hosts: {node1: {}}}
     gateway: {hosts: {node1: {}}}
 """
-SPACE = {
+SPACE: dict[str, Any] = {
     "tune_dimensions": [
         {"name": "plan", "values": ["397b-base", "397b", "397b-d"], "start": "397b-base"},
         {"name": "gpu-memory-utilization", "values": [0.9, 0.95], "start": 0.9, "raises_load": True},
@@ -29,13 +30,18 @@ SPACE = {
 }
 
 
-def play(name: str, folder: Path, *words: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+def play(
+    name: str, folder: Path, *words: str, killed_at: str = "", **variables: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run it to its end, or until it says a text, at which it is killed with all its children."""
     (folder / "inventory.yml").write_text(INVENTORY)
     places = {"stub_results": str(folder), "stub_log": str(folder / "starts"), "stub_project": str(house.PROJECT)}
     told = json.dumps({**places, "tune_results_path": str(folder), "reproduce_results_path": str(folder), **variables})
     paths = f"{house.PROJECT / 'tests/support/stub_roles'}:{house.PROJECT / 'roles'}"
     environment = {**os.environ, "ANSIBLE_CONFIG": str(house.PROJECT / "ansible.cfg"), "ANSIBLE_ROLES_PATH": paths}
     command = ["ansible-playbook", "-i", str(folder / "inventory.yml"), f"playbooks/{name}.yml", "-e", told, *words]
+    if killed_at:
+        command = [sys.executable, "-m", "tests.support.kill_at", killed_at, *command]
     return subprocess.run(
         command, cwd=house.PROJECT, env={**environment, "ANSIBLE_NOCOLOR": "1"}, capture_output=True, text=True
     )
@@ -102,7 +108,11 @@ def unproved(tuned: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) 
     """The same search, which is over, and an overload that did not keep the level."""
     folder = tmp_path_factory.mktemp("unproved")
     shutil.copytree(tuned[0] / "tune", folder / "tune")
-    told = {"tune_apply": True, "tune_catalog_path": str(folder / "catalog"), "stub_overload_fails": True}
+    told: dict[str, Any] = {
+        "tune_apply": True,
+        "tune_catalog_path": str(folder / "catalog"),
+        "stub_overload_fails": True,
+    }
     done = play("tune", folder, **told, **SPACE)
     assert done.returncode != 0
     return folder, done.stdout
@@ -115,6 +125,25 @@ def test_what_was_not_proved_is_not_kept_and_says_why_in_one_line(unproved: tupl
 
 def test_a_search_that_is_over_starts_nothing_but_winner_and_what_stood_before(unproved: tuple[Path, str]) -> None:
     assert [start["plan"] for start in starts(unproved[0])] == ["397b", "397b-base"]
+
+
+def test_a_reproduce_that_was_killed_goes_on_and_serves_nothing_twice(tmp_path: Path) -> None:
+    """The first start is killed after the first of two plans; a third start finds nothing left to serve."""
+    plans = [{"plan": "397b", "concurrency": [1, 32]}, {"plan": "397b-a", "concurrency": [1, 64]}]
+    asked: dict[str, Any] = {"reproduce_plans": plans, "reproduce_limits": ["limits-lab.yml"]}
+    play("reproduce", tmp_path, killed_at="plan | Resolve 397b-a", **asked)
+    assert [start["plan"] for start in starts(tmp_path)] == ["397b"]
+    assert not (tmp_path / "reproduce" / "reproduce.json").exists()
+    play("reproduce", tmp_path, **asked)
+    assert [start["plan"] for start in starts(tmp_path)] == ["397b", "397b-a"]
+    lines = (tmp_path / "reproduce" / "journal.jsonl").read_text().splitlines()
+    play("reproduce", tmp_path, **asked)
+    assert len(starts(tmp_path)) == 2
+    assert (tmp_path / "reproduce" / "journal.jsonl").read_text().splitlines() == lines
+    tables = json.loads((tmp_path / "reproduce" / "reproduce.json").read_text())
+    [sparse] = [table for table in tables if table["name"] == "results_397b"]
+    known = {figure["row"] for figure in sparse["figures"] if figure["ours"] is not None}
+    assert {"c", "a"} <= known
 
 
 def test_reproduce_prints_all_tables_though_a_plan_does_not_start(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.apollo import bench_noise, bench_points, journal
 from ansible.module_utils.apollo.bench_rows import Sweep, outcome, read_rows
-from ansible.module_utils.apollo.bench_schedule import Wish, crashed_at, turns
+from ansible.module_utils.apollo.bench_schedule import Wish, crashed_at, is_done, turns
 
 from tests.support import bench_samples as samples
 
@@ -131,3 +131,38 @@ def test_two_repeats_are_no_noise_floor() -> None:
 def test_events_of_points_survive_being_written() -> None:
     _, events = repeats(1.0)
     assert list(journal.read("".join(map(journal.encode, events))).events) == events
+
+
+@pytest.mark.parametrize(
+    ("changed", "done"),
+    [
+        ({}, True),
+        ({"settings": {"concurrency": [8]}}, True),
+        ({"settings": {"concurrency": [1, 8, 32]}}, False),
+        ({"settings": {"concurrency": [1], "output_tokens": 64}}, False),
+        ({"image": "vllm/vllm-openai:v0.32.0"}, True),
+        ({"image": "vllm/vllm-openai:v0.33.0"}, False),
+        ({"layout": {"plan": "397b"}}, False),
+        ({"layout": samples.layout(variant="27b-mtp")}, False),
+    ],
+)
+def test_a_plan_is_done_only_if_all_that_is_wanted_was_measured_as_it_would_be(
+    changed: dict[str, Any], done: bool
+) -> None:
+    about = samples.sweep()
+    sweeps = read_rows(samples.manifest(about), samples.runs(about))
+    wanted = {"layout": about["layout"], "settings": {"concurrency": [1, 8]}, **changed}
+    assert is_done(sweeps, wanted, Wish()) is done
+    assert not is_done(sweeps, wanted, Wish(repeats=2))
+    assert not is_done(sweeps, wanted, Wish(redo=True))
+
+
+def test_a_plan_whose_engine_died_is_done_up_to_there() -> None:
+    about = samples.sweep()
+    [small, large] = about["points"]
+    died = {**samples.run(large, "vllm-27b-0"), "status": "failed", "reasons": ["server_died"], "figures": {}}
+    events = [*(samples.run(small, name) for name in ("vllm-27b-0", "vllm-27b-1")), died]
+    sweeps = read_rows(samples.manifest(about), events)
+    wanted = {"layout": about["layout"], "settings": {"concurrency": [1, 8]}}
+    assert is_done(sweeps, wanted, Wish())
+    assert not is_done(sweeps, wanted, Wish(retry_crashes=True))
