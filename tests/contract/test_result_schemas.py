@@ -14,7 +14,8 @@ from ansible.module_utils.apollo.bench_result import read_result
 from tests.conftest import RunModule
 from tests.contract import house
 from tests.support import bench_samples as samples
-from tests.unit import test_energy, test_overload, test_report_overload
+from tests.support import published_run
+from tests.unit import test_energy, test_overload, test_report_overload, test_tune_module
 
 STARTED = {"endpoint": "vllm-27b-0", "engine_start": {"start_s": 20.5, "ready_at_s": 1.5}}
 FACTS = [*machine_facts.engine_starts([STARTED], "27b"), machine_facts.gpu_init({}, "node1")]
@@ -79,6 +80,36 @@ def test_the_verdict_keeps_to_its_schema(run_module: RunModule, written: Path) -
     limits = [str(house.PROJECT / "reference/limits-lab.yml")]
     told = run_module("bench_judge", path=str(written), limits=limits)
     assert faults("verdict", told["verdict"]) == []
+
+
+def test_the_tables_measured_again_keep_to_their_schema(run_module: RunModule, tmp_path: Path) -> None:
+    published_run.write(tmp_path)
+    manifest, events = published_run.whole()
+    verdict = published_run.judge_events(manifest, events, *published_run.FILES).as_dict()
+    role, reference = house.PROJECT / "roles" / "bench", house.PROJECT / "reference"
+    places = {"templates": role / "templates", "assets": role / "files", "words": reference / "words"}
+    options = {name: str(path) for name, path in {**places, "reference": reference / "published.yml"}.items()}
+    run_module("bench_reproduce", path=str(tmp_path), verdict=verdict, **options)
+    tables = json.loads((tmp_path / "reproduce.json").read_text())
+    assert faults("reproduce", tables) == []
+    tables[0]["figures"][0]["ours"] = "fast"
+    assert faults("reproduce", tables) != []
+
+
+def test_the_outcome_of_a_search_keeps_to_its_schema(run_module: RunModule, tmp_path: Path) -> None:
+    """What role tune keeps of the module's answer, before the first point and after the last."""
+    kept = ("winner", "admission", "overlay", "ended", "starts", "forecast")
+    told = test_tune_module.look(run_module, tmp_path)
+    assert faults("tune", {name: told[name] for name in kept}) == []
+    while told["next_step"]:
+        test_tune_module.measure(tmp_path, told)
+        told = test_tune_module.look(run_module, tmp_path)
+    outcome = {name: told[name] for name in kept}
+    assert outcome["winner"]
+    assert faults("tune", outcome) == []
+    assert faults("tune", {**outcome, "starts": None}) != []
+    role = house.plain_yaml((house.PROJECT / "roles/tune/tasks/finish.yml").read_text())
+    assert sorted(role[1]["vars"]["__tune_kept"]) == sorted(kept)
 
 
 @pytest.mark.parametrize(
