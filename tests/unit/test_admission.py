@@ -23,6 +23,11 @@ def test_the_largest_n_that_holds_the_level_with_a_margin_is_let_in() -> None:
     assert told.why == "N=64 holds the level with a margin of 10 %; beyond it: first token"
 
 
+def test_towards_a_breakdown_nothing_is_added_however_well_it_was_served_until_then() -> None:
+    broken = replace(LOADS[2], tok_s=9000, ttft_p95_ms=100, holds=False)
+    assert admission([*LOADS[:2], broken], LEVEL).cap_per_endpoint == 32
+
+
 def test_a_wider_margin_lets_in_fewer() -> None:
     told = admission(LOADS, replace(LEVEL, margin=0.5))
     assert told.cap_per_endpoint is not None

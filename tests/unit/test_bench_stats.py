@@ -49,6 +49,11 @@ def test_half_width_for_three_repeats_is_two_and_a_half_deviations() -> None:
     assert summary.high == pytest.approx(100 + 2.484 * 1.0, abs=0.01)
 
 
+@pytest.mark.parametrize(("degrees", "true"), [(1, 12.706), (30, 2.042), (31, 2.040), (60, 2.000), (1000, 1.962)])
+def test_an_interval_is_never_narrower_than_students(degrees: int, true: float) -> None:
+    assert true <= stats.t_95(degrees) <= true + 0.1
+
+
 @pytest.mark.parametrize(("percentile", "count"), [(50, 2), (90, 10), (95, 20), (99, 100)])
 def test_a_percentile_is_carried_from_one_sample_beyond_it(percentile: int, count: int) -> None:
     assert stats.is_carried(percentile, count)
