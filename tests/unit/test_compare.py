@@ -52,6 +52,13 @@ def test_a_change_counts_only_beyond_noise(factor: float, speed: str, first: str
     assert verdicts(told, "ttft_mean_ms") == {first}
 
 
+def test_repeats_that_happen_to_agree_are_no_quieter_than_the_machine() -> None:
+    for noise, verdict in ((0.0, False), (0.02, True)):
+        judged = judge_ratio([100.0, 100.0, 100.0], [101.0, 101.0, 101.0], noise)
+        assert judged is not None
+        assert (judged[1] <= 1 <= judged[2]) is verdict
+
+
 def test_one_run_of_each_without_a_noise_floor_is_no_evidence() -> None:
     told = held(sweeps(), sweeps(1.5))
     assert {change.verdict for change in told.changes} == {"open"}

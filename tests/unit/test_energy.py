@@ -47,6 +47,15 @@ def test_the_counter_is_the_first_source_and_both_agree() -> None:
     assert (found["temperature_max_c"], found["sm_clock_min_mhz"], found["throttle_reasons"]) == (60, 1410, [])
 
 
+def test_where_counter_and_samples_differ_the_counter_counts() -> None:
+    lines = [json.loads(line) for line in text().splitlines()]
+    for line in lines[1:]:
+        for told in line["gpus"].values():
+            told[0] *= 1.2  # the samples see a part of the time only
+    found = measure("\n".join(map(json.dumps, lines)))
+    assert found["energy_j"] == found["counter_j"] == pytest.approx(1.2 * found["samples_j"])
+
+
 def test_without_a_counter_the_samples_count() -> None:
     found = measure(text(counter=False, step=2.0, source="power_samples"))
     assert found["source"] == "power_samples"

@@ -111,6 +111,38 @@ def test_a_breakdown_is_a_bound_for_whatever_strains_more() -> None:
     assert not [point for point in seen if point.setting["gpu-memory-utilization"] == 0.95]
 
 
+def test_what_strains_more_than_what_broke_down_is_ruled_out_unseen() -> None:
+    """Of the first dimension every value is tried, unless it strains the engine more than one at which it died."""
+    wide = Dimension("gpu-memory-utilization", (0.86, 0.92, 0.95), 0.92, raises_load=True)
+
+    def fragile(setting: Mapping[str, Any], n: int) -> Observation:
+        crowded = setting["gpu-memory-utilization"] >= 0.92
+        return Observation(setting, n, crashed=True) if crowded else observe(setting, n)
+
+    standing, seen = drive(replace(SPACE, dimensions=(wide, replace(VARIANTS, start="c"))), fragile)
+    assert {point.setting["gpu-memory-utilization"] for point in seen} == {0.92, 0.86}
+    why = standing.ended[key({"gpu-memory-utilization": 0.95, "variant": "c"})]
+    assert why.startswith("strains more than ")
+    assert why.endswith("which broke down at N=32")
+
+
+def test_what_is_better_by_less_than_noise_takes_no_place() -> None:
+    space = replace(SPACE, dimensions=(replace(VARIANTS, values=("c",), start="c"), SEATS))
+
+    def with_more_seats(factor: float) -> Measure:
+        def measure(setting: Mapping[str, Any], n: int) -> Observation:
+            seen = observe({**setting, "max-num-seqs": 64}, n)
+            crowded = setting["max-num-seqs"] == 128
+            return replace(seen, setting=setting, tok_s=(seen.tok_s or 0.0) * (factor if crowded else 1))
+
+        return measure
+
+    for factor, seats in ((1 + space.noise / 2, 64), (1 + 2 * space.noise, 128)):
+        standing, _ = drive(space, with_more_seats(factor))
+        assert standing.winner is not None
+        assert standing.winner.setting["max-num-seqs"] == seats
+
+
 def test_an_interrupted_search_goes_on_with_the_very_next_step() -> None:
     _, seen = drive(SPACE)
     for cut in range(len(seen)):
