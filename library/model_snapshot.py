@@ -133,7 +133,12 @@ def have(module: AnsibleModule) -> dict[str, Any]:
     if names and source:
         if module.check_mode:
             return {"changed": True, "copied": names, "verified": False, "size_gb": 0.0}
-        copy(source, target, names)
+        try:
+            copy(source, target, names)
+        except OSError as error:
+            module.fail_json(
+                msg=f"{target}: {error.strerror}: make room or mend it; the next run goes on with what is copied"
+            )
     return settle(module, target, names)
 
 

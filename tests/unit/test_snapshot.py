@@ -135,6 +135,21 @@ def test_model_is_copied_once(run_module: Module, tmp_path: Path) -> None:
     assert (second["changed"], second["copied"]) == (False, [])
 
 
+def test_disk_that_is_full_in_the_middle_is_one_line_and_the_next_run_goes_on(
+    run_module: Module, tmp_path: Path
+) -> None:
+    source, target = model(tmp_path / "source"), tmp_path / "m"
+    target.mkdir()
+    full = target / "model-00001.safetensors.partial"
+    full.symlink_to("/dev/full")
+    options = {"path": str(target), "source": str(source), "reserve_gb": 0}
+    told = run_module("model_snapshot", **options)
+    assert told["failed"]
+    assert told["msg"].startswith(f"{target}: No space left on device: make room")
+    full.unlink()
+    assert 0 < len(run_module("model_snapshot", **options)["copied"]) < 5
+
+
 def test_interrupted_copy_is_finished(run_module: Module, tmp_path: Path) -> None:
     source, target = model(tmp_path / "source"), tmp_path / "m"
     target.mkdir()
