@@ -110,3 +110,9 @@ def test_board_that_cannot_serve_is_refused_before_anything_changes(
 @pytest.mark.parametrize("bad", CASES, ids=lambda bad: bad.what)
 def test_bad_input_is_refused_before_anything_changes(bad: Bad) -> None:
     require_refusal(run_playbook("site.yml", "--extra-vars", json.dumps(bad.extra)), bad.line)
+
+
+def test_a_plan_is_not_measured_on_a_part_of_its_nodes() -> None:
+    run = run_playbook("playbooks/bench.yml", "--limit=node1")
+    assert run.code != 0
+    assert "serves on node2, which this run does not reach: run it without --limit" in " ".join(run.output.split())
