@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from contextlib import suppress
 from typing import Any
 
 import docker
@@ -83,7 +84,7 @@ def find_container(client: docker.DockerClient, node: Node) -> Container | None:
 
 def is_usable(container: Container, content: str) -> bool:
     """Say whether a container of an earlier run is complete and of today's content."""
-    return container.status != "created" and container.labels.get(LABEL_CONTENT) == content
+    return container.status not in {"created", "removing"} and container.labels.get(LABEL_CONTENT) == content
 
 
 def create_node(client: docker.DockerClient, lab: Lab, node: Node, image: str, options: dict[str, Any]) -> Container:
@@ -127,7 +128,10 @@ def wait_until_booted(client: docker.DockerClient, node: Node) -> None:
 def remove_node(client: docker.DockerClient, node: Node) -> None:
     """Remove a node and its Docker data."""
     container = find_container(client, node)
-    if container is not None:
+    if container is not None and container.status == "removing":  # for a bin/lab that was killed meanwhile
+        with suppress(NotFound):  # gone already
+            container.wait(condition="removed", timeout=BOOT_TIMEOUT_S)
+    elif container is not None:
         container.remove(force=True, v=True)
     try:
         client.volumes.get(f"{node.container}-docker").remove()

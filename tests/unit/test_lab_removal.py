@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import docker
 import pytest
-from docker.errors import APIError, ImageNotFound
+from docker.errors import APIError, ImageNotFound, NotFound
 
+from lab.nodes import is_usable, remove_node
 from lab.removal import remove_images
-from lab.settings import LabError
+from lab.settings import LABEL_CONTENT, LabError, read_settings
 
 
 class Images:
@@ -35,6 +37,22 @@ class Images:
 def engine(images: Images) -> docker.DockerClient:
     containers = SimpleNamespace(list=lambda **_: [])
     return cast(docker.DockerClient, SimpleNamespace(images=images, containers=containers))
+
+
+def test_a_node_that_is_being_removed_is_no_node_and_its_end_is_waited_for() -> None:
+    asked: list[str] = []
+
+    def wait(condition: str, timeout: int) -> None:
+        asked.append(condition)
+        assert timeout > 0
+        raise NotFound("gone")
+
+    leaving = cast(Any, SimpleNamespace(status="removing", labels={LABEL_CONTENT: "x"}, wait=wait))
+    volume = SimpleNamespace(remove=lambda: asked.append("volume"))
+    places = {"containers": SimpleNamespace(get=lambda _: leaving), "volumes": SimpleNamespace(get=lambda _: volume)}
+    assert not is_usable(leaving, "x")
+    remove_node(cast(Any, SimpleNamespace(**places)), read_settings({}, Path("/clone")).nodes[0])
+    assert asked == ["removed", "volume"]
 
 
 def test_images_that_stand_on_one_another_all_go() -> None:
