@@ -65,10 +65,10 @@ def plan_steps(rig: Rig, run_id: str) -> list[Step]:
         Step("Build simulated hardware and stand-in models", rig.build_hardware, Expectation(3, 1)),
         Step("Install the real vLLM for CPUs", rig.build_engine, Expectation(80, 2)),
         Step("Start two nodes", rig.start_nodes, Expectation(6, 2)),
-        Step("Prepare, accept, fetch, serve, publish: plan 27b", play("site.yml"), Expectation(150, 70)),
-        Step("Measure 27b at N = 1, 8, 32 on both endpoints", sweep("27b"), Expectation(150, 150)),
-        Step("Switch to plan 397b over both nodes", play("site.yml", "397b"), Expectation(70, 70)),
-        Step("Measure 397b at N = 1, 8; judge and report", sweep("397b"), Expectation(110, 110)),
+        Step("Prepare, accept, fetch, serve, publish: plan 27b", play("site.yml"), Expectation(120, 70)),
+        Step("Measure 27b at N = 1, 8, 32 on both endpoints", sweep("27b"), Expectation(75, 75)),
+        Step("Switch to plan 397b over both nodes", play("site.yml", "397b"), Expectation(45, 45)),
+        Step("Measure 397b at N = 1, 8; judge and report", sweep("397b"), Expectation(55, 55)),
     ]
 
 

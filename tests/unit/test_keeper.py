@@ -109,10 +109,9 @@ def test_state_is_written_for_status(program: ModuleType, tmp_path: Path, monkey
 
 def test_what_is_installed_is_all_that_the_program_needs(project: Path, tmp_path: Path) -> None:
     listed = yaml.safe_load((project / "roles/vllm_server/vars/main.yml").read_text())["__vllm_server_programs"]
-    for entry in listed:
-        source = entry["src"].replace("{{ __vllm_server_core }}", str(project / "module_utils/apollo"))
-        found = project / "roles/vllm_server/files" / source
-        shutil.copy(found, tmp_path / entry.get("dest", found.name))
+    for name, source in listed.items():
+        found = source.replace("{{ __vllm_server_core }}", str(project / "module_utils/apollo"))
+        shutil.copy(project / "roles/vllm_server/files" / found, tmp_path / name)
     run = (
         f"import runpy, sys; sys.path.insert(0, {str(tmp_path)!r}); runpy.run_path({str(tmp_path / 'engine-keeper')!r})"
     )
