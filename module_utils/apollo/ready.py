@@ -139,7 +139,8 @@ def properties(text: str) -> dict[str, str]:
 
 def last_error(journal: Sequence[str]) -> str:
     """Pick the line of an engine's journal that says why it ended; empty when none does."""
-    told = [_bare(line) for line in journal if re.search(r"\b\w*(Error|Exception)\b: \S|\berror: ", line)]
+    lines = [line for line in journal if not re.search(r"\b(DEBUG|INFO|WARNING) \d\d-\d\d [\d:]+ \[", line)]
+    told = [_bare(line) for line in lines if re.search(r"\b\w*(Error|Exception)\b: \S|\berror: ", line)]
     causes = [line for line in told if not re.search("See (root cause|stack trace)", line)]
     return (causes or told or [""])[-1][:400]
 

@@ -143,5 +143,10 @@ def test_usage_error_is_found() -> None:
     assert ready.last_error(["usage: vllm serve", "vllm serve: error: unrecognized arguments: --foo"]).endswith("--foo")
 
 
+def test_warning_that_names_an_error_is_no_reason_to_end() -> None:
+    warning = "(APIServer pid=6) WARNING 12-01 05:00:00 [utils.py:1] Too low a limit can end in OSError: [Errno 24]"
+    assert ready.last_error([warning]) == ""
+
+
 def test_journal_without_an_error_gives_nothing() -> None:
     assert ready.last_error(["INFO all well", "error"]) == ""
