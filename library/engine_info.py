@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.apollo import engine, snapshot
+from ansible.module_utils.apollo.unit_files import unit_file_states
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -82,7 +83,8 @@ def units(module: AnsibleModule, names: list[str]) -> dict[str, dict[str, str]]:
         return {}
     services = [f"{name}.service" for name in names]
     command = ["systemctl", "show", f"--property={','.join(engine.UNIT_PROPERTIES)}", *services]
-    return engine.parse_units(module.run_command(command)[1])
+    shown, states = engine.parse_units(module.run_command(command)[1]), unit_file_states(module, names)
+    return {name: {**unit, "UnitFileState": states.get(name, "")} for name, unit in shown.items()}
 
 
 def docker(module: AnsibleModule, *words: str) -> str | None:

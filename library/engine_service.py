@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.apollo import engine
+from ansible.module_utils.apollo.unit_files import unit_file_states
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
@@ -45,7 +46,7 @@ RETURN = r"""
 names: {description: The units that were changed., returned: always, type: list, elements: str}
 """
 
-PROPERTIES = "--property=Id,ActiveState,UnitFileState,NeedDaemonReload"
+PROPERTIES = "--property=Id,ActiveState,NeedDaemonReload"
 RUNS = ("active", "activating", "reloading")
 
 
@@ -65,7 +66,7 @@ def settle(module: AnsibleModule) -> list[str]:
     names, wants_run, enabled = module.params["names"], module.params["state"] == "started", module.params["enabled"]
     found = engine.parse_units(systemctl(module, "show", PROPERTIES, *services(names)))
     changed = [name for name in names if wants_run and found.get(name, {}).get("NeedDaemonReload") == "yes"]
-    turn = [name for name in names if (found.get(name, {}).get("UnitFileState") == "enabled") != enabled]
+    turn = [name for name, state in unit_file_states(module, names).items() if (state == "enabled") != enabled]
     move = [name for name in names if (found.get(name, {}).get("ActiveState") in RUNS) != wants_run]
     if changed and not module.check_mode:
         systemctl(module, "daemon-reload")

@@ -18,7 +18,7 @@ KEEPER_VERSION = 2
 # The keepers of a replica meet on the head's port so far below that of its rendezvous.
 KEEPER_PORT_DISTANCE = 1000
 SHARED_MEMORY = "16g"
-UNIT_PROPERTIES = ("Id", "ActiveState", "SubState", "NRestarts", "ActiveEnterTimestamp", "UnitFileState")
+UNIT_PROPERTIES = ("Id", "ActiveState", "SubState", "NRestarts", "ActiveEnterTimestamp")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,10 @@ DOCKER = f"""case "$*" in
   "logs vllm-a-0") echo "Using 'MARLIN' backend"; echo ready >&2 ;;
   *) echo "no such container" >&2; exit 1 ;;
 esac"""
-SYSTEMCTL = "printf 'Id=vllm-a-0.service\\nActiveState=active\\nNRestarts=2\\nUnitFileState=enabled\\n'"
+SYSTEMCTL = """case "$1" in
+  is-enabled) echo enabled ;;
+  *) printf 'Id=vllm-a-0.service\\nActiveState=active\\nNRestarts=2\\nUnitFileState=disabled\\n' ;;
+esac"""
 
 
 @pytest.fixture
