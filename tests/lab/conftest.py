@@ -12,6 +12,17 @@ from tests.contract import house
 from tests.support.playbook import Run, run_playbook
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have measured, also where they passed."""
+    measured = [report for report in terminalreporter.getreports("passed") if report.user_properties]
+    if measured:
+        terminalreporter.section("measured")
+    for report in measured:
+        terminalreporter.line(report.nodeid.rpartition("::")[2])
+        for name, value in report.user_properties:
+            terminalreporter.line(f"  {name} = {value}")
+
+
 @dataclass(frozen=True)
 class Gateway:
     """Where the gateway is, and a key that it knows."""

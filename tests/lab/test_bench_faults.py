@@ -149,7 +149,7 @@ def test_a_controller_that_was_killed_leaves_nothing_in_the_way(
 def test_the_module_sees_the_throughput_of_the_bare_client_and_adds_little_time(
     run_module: RunModule, client: bench_rig.Resident, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Turn by turn on one server; the figures are printed, and kept in the JUnit file."""
+    """Turn by turn on one server; the figures are printed at the end, and kept in the JUnit file."""
     point = {**client.options("")["point"], "prompts": 64, "concurrency": 4, "output_tokens": 32, "seed": 5}
     bare, seen, outside_s, bare_outside_s = [], [], [], []
     with bench_rig.stub(token_delay_s=0.01) as server:
@@ -166,6 +166,5 @@ def test_the_module_sees_the_throughput_of_the_bare_client_and_adds_little_time(
     told = {"ratio": ratio, "outside_load_s": max(outside_s), "outside_load_of_the_bare_client_s": max(bare_outside_s)}
     for name, value in told.items():
         record_property(name, round(value, 3))
-    print(" ".join(f"{name}={value:.3f}" for name, value in told.items()))
     assert ratio > RATIO_ON_A_BUSY_COMPUTER
     assert max(outside_s) < OUTSIDE_LIMIT_S

@@ -63,9 +63,7 @@ def test_where_the_time_went_is_told(
         parts = ("load_s", "warm_up_s", "server_start_s", "idle_s", "outside_s")
         assert sum(turn[part] for part in parts) == pytest.approx(turn["total_s"], abs=0.01)
         assert turn["load_s"] > 0
-    told = bench_spent.summary(journal)
-    record_property("spent", told)
-    print(told)
+    record_property("spent", bench_spent.summary(journal))
 
 
 def test_progress_was_told(journal: list[dict[str, Any]]) -> None:

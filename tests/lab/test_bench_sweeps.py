@@ -101,6 +101,5 @@ def test_a_sweep_against_the_images_own(
     told = {"ours_s": ours_s, "sweep_serve_s": theirs_s, "load_of_sweep_serve_s": load_s}
     for name, value in told.items():
         record_property(name, round(value, 2))
-    print(" ".join(f"{name}={value:.2f}" for name, value in told.items()))
     assert [result["completed"] for result in done] == [point["prompts"] for point in points]
     assert ours_s < theirs_s
