@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.apollo import report_junit, report_view, results
 from ansible.module_utils.apollo.report_view import Material
-from ansible.module_utils.apollo.report_words import PRIMARY, SECTIONS, Words, languages
+from ansible.module_utils.apollo.report_words import SECTIONS, Words, languages, page, pages
 from ansible.module_utils.apollo.whole_files import write_files
 from ansible.module_utils.basic import AnsibleModule
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -86,6 +86,7 @@ html: {description: Path of the report for people., returned: always, type: str}
 
 
 ASSETS = {"style": "report.css", "script": "report.js"}
+DOCUMENT = "report"
 
 
 def load(params: dict[str, Any]) -> Material:
@@ -108,11 +109,6 @@ def build_view(material: Material, words: Words, assets: Path) -> dict[str, Any]
     return {**view, **texts, "sections": SECTIONS}
 
 
-def page(words: Words) -> str:
-    """The file of a language."""
-    return "report.html" if words.language == PRIMARY else f"report.{words.language}.html"
-
-
 def render(params: dict[str, Any]) -> dict[str, str]:
     """Every file's name and text."""
     material, assets = load(params), Path(params["assets"])
@@ -123,8 +119,8 @@ def render(params: dict[str, Any]) -> dict[str, str]:
     }
     html = Environment(autoescape=True, **shared).get_template("report.html.j2")
     markdown = Environment(autoescape=False, **shared).get_template("report.md.j2")
-    views = {page(words): build_view(material, words, assets) for words in spoken}
-    others = [{"name": words.language_name, "language": words.language, "page": page(words)} for words in spoken]
+    views = {page(DOCUMENT, words): build_view(material, words, assets) for words in spoken}
+    others = pages(DOCUMENT, spoken)
     return {
         "verdict.json": json.dumps(params["verdict"], indent=1, sort_keys=True, ensure_ascii=False) + "\n",
         **{name: html.render(**view, page=name, languages=others) + "\n" for name, view in views.items()},

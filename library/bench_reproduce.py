@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.apollo import reproduce_text, results
 from ansible.module_utils.apollo.judge_facts import read_facts
-from ansible.module_utils.apollo.report_words import PRIMARY, REAL_KIND, Words, languages
+from ansible.module_utils.apollo.report_words import REAL_KIND, Words, languages, page, pages
 from ansible.module_utils.apollo.reproduce import Evidence, Printed
 from ansible.module_utils.apollo.reproduce_tables import printed_tables
 from ansible.module_utils.apollo.whole_files import write_files
@@ -75,6 +75,8 @@ files: {description: The files that were written or are up to date., returned: a
 counts: {description: How many printed figures have which verdict., returned: always, type: dict}
 """
 
+DOCUMENT = "reproduce"
+
 
 def load(params: dict[str, Any]) -> tuple[Mapping[str, Any], Evidence]:
     run = results.read_run(Path(params["path"]))
@@ -88,7 +90,7 @@ def render(params: dict[str, Any]) -> tuple[dict[str, str], dict[str, int]]:
     manifest, evidence = load(params)
     tables = printed_tables(evidence)
     spoken, assets = load_words(Path(params["words"])), Path(params["assets"])
-    others = [{"name": words.language_name, "language": words.language, "page": page(words)} for words in spoken]
+    others = pages(DOCUMENT, spoken)
     shared = {
         **{"source": evidence.published["source"], "counts": reproduce_text.counts(tables), "languages": others},
         "overall": params["verdict"].get("overall", "inconclusive"),
@@ -111,15 +113,10 @@ def load_words(folder: Path) -> list[Words]:
     return languages({path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in folder.glob("*.yml")})
 
 
-def page(words: Words) -> str:
-    """The file of a language."""
-    return "reproduce.html" if words.language == PRIMARY else f"reproduce.{words.language}.html"
-
-
 def view(tables: Sequence[Printed], words: Words, is_lab: bool) -> dict[str, Any]:
     """What one language says."""
     return {
-        **{"words": words, "page": page(words), "tables": reproduce_text.view(tables, words)},
+        **{"words": words, "page": page(DOCUMENT, words), "tables": reproduce_text.view(tables, words)},
         "title": f"{words['simulated_prefix'] if is_lab else ''}{words['reproduce_title']}",
         "banner": words["simulated_banner"] if is_lab else "",
     }

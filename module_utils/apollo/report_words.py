@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,16 @@ class Words:
     def say(self, told: str) -> str:
         """A name, a remark or a caption of the data; one that this language does not know stays as it is."""
         return self.sayings.get(" ".join(told.split()), told)
+
+
+def page(name: str, words: Words) -> str:
+    """The file of a document in this language; the first language's has the plain name."""
+    return f"{name}.html" if words.language == PRIMARY else f"{name}.{words.language}.html"
+
+
+def pages(name: str, spoken: Sequence[Words]) -> list[dict[str, str]]:
+    """What a document's links to its other languages need."""
+    return [{"name": words.language_name, "language": words.language, "page": page(name, words)} for words in spoken]
 
 
 def languages(files: Mapping[str, Any]) -> list[Words]:
